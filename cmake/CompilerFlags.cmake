@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# Compiler, linker and launcher settings of every target of the project.
+
+option(ROTA_WARNINGS_AS_ERRORS "A warning fails the build" ON)
+set(ROTA_SANITIZE "" CACHE STRING "Value of -fsanitize: empty, address,undefined or thread")
+
+find_program(ROTA_CCACHE ccache)
+if(ROTA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER "${ROTA_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${ROTA_CCACHE}")
+endif()
+
+find_program(ROTA_MOLD mold)
+if(ROTA_MOLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_link_options(-fuse-ld=mold)
+endif()
+
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)
+
+# -O1 in the dev preset: the tests run the real server, and at -O0 they would take minutes more.
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
+add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor)
+if(ROTA_WARNINGS_AS_ERRORS)
+  add_compile_options(-Werror)
+endif()
+
+if(ROTA_SANITIZE)
+  add_compile_options(-fsanitize=${ROTA_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${ROTA_SANITIZE})
+else()
+  add_compile_options(-fstack-protector-strong -fstack-clash-protection -U_FORTIFY_SOURCE
+    -D_FORTIFY_SOURCE=2)
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    add_compile_options(-fcf-protection)
+  endif()
+endif()
+add_link_options(-Wl,-z,relro,-z,now -Wl,--as-needed)
+
+# Checks of the standard library that keep its binary interface (unlike _GLIBCXX_DEBUG).
+add_compile_definitions("$<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>")
