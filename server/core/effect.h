@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one turn of the engine asks of the world: a batch to commit, reads to issue behind it, and
+// replies and events that may be released only when the batch is durable.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/command.h"
+#include "core/store.h"
+
+namespace rota::core {
+
+struct Reply {
+  CallId call = 0;
+  ReplyBody body;
+  CommitSeq seq = 0;  // the newest batch this answer could see; set by the engine
+  // Saw nothing that is not yet durable (a plain renewal): may leave before the batch is.
+  bool immediate = false;
+};
+
+// What happened to a job, for whoever waits or shows it. Stamped with the commit that made it so.
+struct JobEvent {
+  enum class Kind : std::uint8_t {
+    kGranted = 1,      // an attempt began
+    kAttemptEnded = 2, // an attempt ended; the job goes on in `state`
+    kFinal = 3,        // the job ended; if it was running, so did its attempt
+    kChanged = 4,      // waiting state changed, or a cancel was requested
+    kRemoved = 5,      // nothing of it is left
+  };
+  Kind kind{};
+  JobKey key;
+  JobState state = JobState::kUnknown;
+  CommitSeq seq = 0;
+  // of the attempt, for kGranted and the ends of one
+  std::uint64_t token = 0;
+  std::uint32_t attempt = 0;
+  std::string worker_id;
+  std::string session_id;
+  std::int64_t at_ms = 0;
+};
+
+// Read at the read point behind this turn's batch; the result comes back as ReadDone.
+struct ReadIssue {
+  std::uint64_t id = 0;
+  ReadSpec spec;
+};
+
+struct Turn {
+  std::shared_ptr<const Batch> batch;  // null when nothing changed
+  CommitSeq seq = 0;                   // of the batch; without one, of the last before it
+  std::vector<Reply> replies;
+  std::vector<JobEvent> events;
+  std::vector<ReadIssue> reads;
+  // Sessions whose parked lease call should be answered at once is decided inside; nothing to do
+  // here for the runtime.
+  bool more = false;          // bounded work is left: seal another turn without waiting
+  std::int64_t wake_mono_ms;  // call again no later than this, whatever arrives
+  std::int64_t wake_wall_ms;  // or when wall time reaches this
+};
+
+struct ReadDone {
+  std::uint64_t id = 0;
+  ReadResult result;
+};
+
+}  // namespace rota::core

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine: the rules of queues, jobs, leases and schedulers, pure and deterministic. State,
+// command and `now` go in; a batch of changes, replies and reads come out. No threads, clocks,
+// randomness, files or wire types: the same inputs give the same outputs, bit for bit.
+//
+// One turn:
+//   apply(...)  for each command, read result or cancelled call that has arrived
+//   seal(now)   timers, ticks, matching; closes the batch
+// then the caller submits the batch, issues the reads behind it, and releases replies and events
+// when the batch is durable (`immediate` ones at once). While a batch is being made durable the next
+// turn may already be applied; at most one batch is in flight.
+//
+// A command that needs rows from the store is parked inside until its read comes back; it changes
+// nothing before. What is read is overlaid with every batch newer than the read point.
+//
+// Not thread-safe: one thread (the engine loop) calls everything.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "core/command.h"
+#include "core/effect.h"
+#include "core/schedule/time_zone.h"
+#include "core/store.h"
+
+namespace rota::core {
+
+struct EngineOptions {
+  // Windows over the store: how many head jobs of a queue, and near timers, are held in memory,
+  // and how many rows one refill reads. Tests and the simulator make them tiny.
+  std::uint32_t window_rows = 4096;
+  std::uint32_t timer_window_rows = 4096;
+  std::uint32_t page_rows = 1024;
+  std::size_t window_bytes = 64U << 20;  // over all queues
+
+  std::int64_t late_tolerance_ms = 10'000;  // a tick no later than this is not a missed one
+  std::int64_t request_retention_ms = 3'600'000;
+  std::uint64_t max_queues = 100'000;
+  std::uint64_t max_schedulers = 100'000;
+  std::uint64_t max_polls = 20'000;
+  std::uint64_t max_scheduler_runs = 10'000;
+  std::int64_t run_retention_ms = 400LL * 24 * 3600 * 1000;
+  // Limits of one batch.
+  std::uint32_t max_grants_per_turn = 4096;
+  std::uint32_t max_timers_per_turn = 1000;
+  std::uint32_t max_ticks_per_turn = 1000;
+  std::uint32_t max_ticks_per_scheduler = 100;
+  std::uint32_t max_expiries_per_turn = 1000;
+};
+
+// Numbers for server info and tests; copied out by stats().
+struct EngineStats {
+  std::uint64_t queues = 0;
+  std::uint64_t schedulers = 0;
+  std::uint64_t live_leases = 0;
+  std::uint64_t parked_polls = 0;
+  std::uint64_t parked_commands = 0;  // waiting for a read
+  std::uint64_t window_rows = 0;
+  std::uint64_t window_bytes = 0;
+  std::uint64_t timer_rows = 0;
+  std::uint64_t kept_batches = 0;  // kept readable for open reads
+  std::int64_t now_ms = 0;         // engine time
+  std::int64_t behind_ms = 0;      // how far the wall clock is behind engine time; 0 = not at all
+  bool schedulers_held = false;    // after a forward step of the clock
+  bool deletions_held = false;
+};
+
+class EngineImpl;
+
+class Engine {
+ public:
+  Engine(EngineOptions options, const TimeZoneSource& zones);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Loads what must be in memory (queues, counters, grants, schedulers) from a store just opened.
+  // Every recorded lease that has not ended is live again with a full ttl from now plus jitter.
+  // Blocking reads; nothing is written. An error names the record that is damaged or contradicts
+  // another: refuse to serve.
+  base::Result<bool> load(const ShardStore& store, Now now);
+
+  // Takes a command. Its reply is in this turn or a later one.
+  void apply(Command command, Now now);
+  // The result of a read issued by an earlier turn.
+  void apply(ReadDone read, Now now);
+  // The caller of a parked call is gone: a parked poll is forgotten. If its grant is already made,
+  // the runtime finds that at release and sends AbandonGrant. No reply.
+  void drop_call(CallId call);
+  // The batch `seq` became durable at `now`: leases granted in it count from here.
+  void committed(CommitSeq seq, Now now);
+  // The loop itself stood still for `gap_ms` (process stopped, slow commit): no lease ends because
+  // of that; deadlines move by it, at most one ttl for each lease until its next heartbeat.
+  void stalled(std::int64_t gap_ms);
+  // From now on nothing is granted, parked polls are answered empty, opening commands are still
+  // taken (the runtime refuses them).
+  void drain();
+
+  Turn seal(Now now);
+
+  EngineStats stats() const;
+  // Compares memory with what the store holds; for tests and the simulator. Empty = consistent.
+  std::vector<std::string> check(const ShardStore& store) const;
+
+ private:
+  std::unique_ptr<EngineImpl> impl_;
+};
+
+}  // namespace rota::core

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pure encoding of bytes: fixed-width numbers big-endian, so that keys sort as their values do;
+// everything of variable length is length-prefixed, never parsed by separators.
+//
+// A stored value is an envelope: one format byte, the fields, and a CRC32C of both at the end, so
+// that a damaged value is found in any store, whatever checksums of its own the store keeps.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rota::model {
+
+class Writer {
+ public:
+  Writer() = default;
+  explicit Writer(std::uint8_t format) { u8(format); }
+
+  void u8(std::uint8_t v) { out_.push_back(static_cast<char>(v)); }
+  void u32(std::uint32_t v) { fixed(v, 4); }
+  void u64(std::uint64_t v) { fixed(v, 8); }
+  // Signed times as keys: the sign bit flipped, so that order is kept.
+  void time_key(std::int64_t ms) { u64(static_cast<std::uint64_t>(ms) ^ (1ULL << 63U)); }
+  void varint(std::uint64_t v);
+  void svarint(std::int64_t v) {  // zigzag
+    varint((static_cast<std::uint64_t>(v) << 1U) ^ static_cast<std::uint64_t>(v >> 63));
+  }
+  void boolean(bool v) { u8(v ? 1 : 0); }
+  void str(std::string_view v) {
+    varint(v.size());
+    out_.append(v);
+  }
+  void raw(std::string_view v) { out_.append(v); }
+  void reserve(std::size_t n) { out_.reserve(n); }
+
+  std::string take() { return std::move(out_); }
+  // Closes an envelope: appends the CRC32C of all that was written.
+  std::string seal();
+
+ private:
+  void fixed(std::uint64_t v, int n) {
+    for (int i = n - 1; i >= 0; --i) out_.push_back(static_cast<char>((v >> (8 * i)) & 0xffU));
+  }
+  std::string out_;
+};
+
+// Reads what Writer wrote. Never reads past the end: the first fault makes ok() false for good and
+// every later read returns zero or empty. Views point into the bytes given.
+class Reader {
+ public:
+  explicit Reader(std::string_view in) : in_(in) {}
+  // Opens an envelope: checks the CRC32C and the format byte (`format` or an older one, which the
+  // caller finds in format()). A failure is reported by ok().
+  static Reader open(std::string_view envelope, std::uint8_t newest_format);
+
+  std::uint8_t u8() { return static_cast<std::uint8_t>(fixed(1)); }
+  std::uint32_t u32() { return static_cast<std::uint32_t>(fixed(4)); }
+  std::uint64_t u64() { return fixed(8); }
+  std::int64_t time_key() { return static_cast<std::int64_t>(fixed(8) ^ (1ULL << 63U)); }
+  std::uint64_t varint();
+  std::int64_t svarint() {
+    const std::uint64_t v = varint();
+    return static_cast<std::int64_t>((v >> 1U) ^ (~(v & 1U) + 1U));
+  }
+  bool boolean() { return u8() != 0; }
+  std::string_view view() {
+    const std::uint64_t n = varint();
+    return raw(n);
+  }
+  std::string str() { return std::string(view()); }
+  std::string_view raw(std::uint64_t n);
+
+  bool ok() const { return ok_; }
+  bool at_end() const { return ok_ && in_.empty(); }
+  std::uint8_t format() const { return format_; }
+  void fail() { ok_ = false; }
+  // A count that is about to drive a loop: refused when the rest of the bytes cannot hold it.
+  std::uint64_t count();
+
+ private:
+  std::uint64_t fixed(std::size_t n);
+  std::string_view in_;
+  bool ok_ = true;
+  std::uint8_t format_ = 0;
+};
+
+}  // namespace rota::model
