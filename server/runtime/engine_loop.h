@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one thread that owns a shard: takes commands, lets the engine apply them, makes the turn's
+// batch durable and only then lets its answers out.
+//
+//   submit() -> bounded queue -> apply each -> seal -> commit -> answers and events, in order
+//
+// While one batch is being made durable the next turn is built; nothing waits to gather a batch.
+// When little waits, the loop commits on its own thread (a hop costs more than the overlap gains);
+// under load the commit thread does.
+//
+// After an outcome other than committed, or a failed read, nothing more is acknowledged: the fatal
+// callback runs once, waiting calls are answered STORE_FAILED (which says that the outcome is
+// unknown), and every later submit() is refused with it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "core/command.h"
+#include "core/effect.h"
+#include "core/engine.h"
+#include "core/store.h"
+#include "runtime/admission.h"
+#include "runtime/engine_port.h"
+#include "runtime/payloads.h"
+#include "runtime/reader_pool.h"
+#include "store/commit_executor.h"
+
+namespace rota::runtime {
+
+// What became of an answer that was handed to its caller.
+enum class Delivery : std::uint8_t {
+  kTaken,       // it was handed to the transport (Finish was called)
+  kCallerGone,  // the call was cancelled before: nothing was sent
+};
+
+// Receives the answer of one command, once, unless the call was cancelled before. Runs on the loop
+// thread (a lease reply with large payloads: on a reader thread) with no lock held; must not block
+// and must not call stop(). When it returns kCallerGone for a lease reply, the loop takes the grant
+// back with a command of its own.
+using ReplyFn = std::function<Delivery(core::Reply reply)>;
+
+// Runs on the loop thread when a turn's batch is durable, before that turn's answers leave: boards
+// that are filled here are at least as new as any answer a client can hold.
+using EventsFn = std::function<void(const std::vector<core::JobEvent>& events)>;
+
+// What cannot be gone on from: a text for the log. Runs once, on the loop thread.
+using LoopFatalFn = std::function<void(const std::string& text)>;
+
+struct EngineLoopOptions {
+  AdmissionLimits admission;
+  // Closes the building turn when it holds this much; what is left waits for the next.
+  std::size_t turn_commands = base::limits::kBatchCommandsMax;
+  std::size_t turn_items = 8'192;  // jobs, outcomes
+  std::size_t turn_bytes = base::limits::kBatchBytesMax;
+  // The loop or a commit that stood still this long did not see heartbeats: leases are extended.
+  std::int64_t stall_ms = 500;
+  // A commit that takes longer than this no longer holds back answers that need no commit.
+  std::int64_t slow_commit_ms = 100;
+  // At most this many commands in a turn for the loop to commit it itself.
+  std::size_t inline_commands = 4;
+};
+
+struct LoopStats {
+  core::EngineStats engine;
+  std::size_t queued_commands = 0;
+  std::size_t queued_bytes = 0;
+  std::size_t calls = 0;  // accepted and not yet answered, parked ones included
+  std::uint64_t turns = 0;
+  std::uint64_t commits = 0;
+  std::uint64_t inline_commits = 0;
+  std::uint64_t stalls = 0;
+  std::uint64_t refused = 0;
+};
+
+class EngineLoop {
+ public:
+  // Everything given must outlive the loop. `executor` may be null (the store then decides alone
+  // where it works). Nothing runs before start().
+  EngineLoop(EnginePort& engine, core::ShardStore& store, store::AdaptiveExecutor* executor,
+             ReaderPool& readers, const base::Clock& clock, EngineLoopOptions options,
+             EventsFn on_events, LoopFatalFn on_fatal);
+  // Stops if that has not happened.
+  ~EngineLoop();
+  EngineLoop(const EngineLoop&) = delete;
+  EngineLoop& operator=(const EngineLoop&) = delete;
+
+  void start();
+
+  // A fresh id, for a caller that must know it before its answer can arrive: put it into
+  // command.call. Without one submit() takes one. Any thread.
+  core::CallId next_call() { return next_call_.fetch_add(1, std::memory_order_relaxed); }
+
+  // Accepts the command, or refuses it at once without calling `reply`: OVERLOADED (its class of
+  // the queue is full or the disk nearly is), DRAINING, STORE_FAILED. Any thread; never blocks.
+  base::Result<core::CallId> submit(core::Command command, ReplyFn reply);
+
+  // The caller has gone away: a parked call is forgotten, an answer not yet released is dropped (a
+  // grant is given back). `reply` may still run if it has begun; after it returned, nothing
+  // happens. Idempotent; unknown ids are ignored. Any thread.
+  void cancel(core::CallId call);
+
+  // From now on opening commands are refused DRAINING and parked polls are answered empty; closing
+  // ones go on until stop(). Any thread.
+  void drain();
+  bool draining() const { return draining_.load(std::memory_order_relaxed); }
+
+  // True when nothing that was accepted is unanswered; waits for that until the deadline (on the
+  // process's steady clock). Not on the loop thread.
+  bool wait_idle(std::int64_t timeout_ms);
+
+  // Finishes what has been accepted and what is in flight, then joins. Parked calls that are left
+  // are answered DRAINING. Not on the loop thread. Idempotent.
+  void stop();
+
+  // Numbers of the moment, handed over on the loop thread (or at once, without the engine's, when
+  // the loop has ended). Any thread.
+  void ask_stats(std::function<void(LoopStats)> done);
+
+  // Runs `work` on the loop thread between two turns; for tests and server info. False when the
+  // loop has ended.
+  bool post(std::function<void()> work);
+
+  // Lets the loop look at the clock again, after a test moved it.
+  void poke();
+
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+
+ private:
+  struct Call {
+    ReplyFn reply;
+    std::string session_id;  // of a lease call
+    bool lease = false;
+  };
+  struct Incoming {
+    core::Command command;
+    ReplyFn reply;
+    CommandSize size;
+  };
+  struct Completion {
+    core::CommitSeq seq = 0;
+    core::Outcome outcome = core::Outcome::kUnknown;
+    std::string detail;
+  };
+  // What arrived for the loop since it last looked, besides commands.
+  struct Mail {
+    std::vector<core::ReadDone> reads;
+    std::vector<Completion> completions;
+    std::vector<core::CallId> cancels;
+    std::vector<std::function<void()>> work;
+    std::string read_failure;
+    bool empty() const {
+      return reads.empty() && completions.empty() && cancels.empty() && work.empty() &&
+             read_failure.empty();
+    }
+  };
+  // A turn that was sealed: waits for its place in the store or for its commit.
+  struct Sealed {
+    core::Turn turn;
+    std::size_t commands = 0;
+  };
+
+  void run();
+  bool step();  // false: time to end
+  void take_mail(Mail* mail);
+  void handle_mail(Mail& mail);
+  void handle_completion(Completion& completion);
+  void forget(core::CallId call);
+  void take_commands();
+  bool take_from(AdmissionClass cls);
+  bool turn_full() const;
+  void apply(Incoming incoming);
+  bool seal_wanted() const;
+  void seal_turn();
+  void submit_sealed();
+  void commit(Sealed sealed);
+  void issue_reads(std::vector<core::ReadIssue> reads);
+  void release(core::Turn& turn);
+  void release_immediate(core::Turn& turn);
+  void answer(core::Reply reply);
+  void deliver(Call call, core::Reply reply);
+  void take_back(const Call& call, const core::Reply& reply);
+  void fail(const std::string& text);
+  void answer_all(const base::Error& error);
+  void note_stall(std::int64_t now_mono_ms);
+  void sleep();
+  bool work_left() const;
+  void wake_locked(std::unique_lock<std::mutex>& lock);
+  core::Now now() const { return {clock_.wall_ms(), clock_.mono_ms()}; }
+  LoopStats stats_now() const;
+
+  EnginePort& engine_;
+  core::ShardStore& store_;
+  store::AdaptiveExecutor* const executor_;
+  ReaderPool& readers_;
+  const base::Clock& clock_;
+  const EngineLoopOptions options_;
+  const EventsFn on_events_;
+  const LoopFatalFn on_fatal_;
+
+  std::atomic<core::CallId> next_call_{1};
+  std::atomic<bool> draining_{false};
+  std::atomic<bool> failed_{false};
+  std::atomic<std::size_t> open_calls_{0};
+
+  // Shared with callers.
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable idle_;
+  AdmissionQueue<Incoming> queue_;
+  Mail mail_;
+  bool sleeping_ = false;
+  bool poked_ = false;
+  bool stopping_ = false;
+  bool started_ = false;
+  bool ended_ = false;
+  bool drain_asked_ = false;
+
+  // The loop thread's own.
+  std::unordered_map<core::CallId, Call> calls_;
+  std::deque<Sealed> sealed_;     // in order, not yet given to the store
+  std::deque<core::Turn> held_;   // given to the store or behind such a one; not yet released
+  bool in_flight_ = false;
+  std::int64_t in_flight_since_ms_ = 0;
+  core::CommitSeq durable_ = 0;
+  std::size_t turn_commands_ = 0;  // of the turn being built
+  std::size_t turn_items_ = 0;
+  std::size_t turn_bytes_ = 0;
+  bool turn_touched_ = false;      // something was applied since the last seal
+  bool beats_waiting_ = false;     // and a heartbeat was among it
+  bool more_ = false;
+  std::int64_t wake_mono_ms_ = 0;
+  std::int64_t wake_wall_ms_ = 0;
+  std::int64_t last_seen_mono_ms_ = 0;
+  std::int64_t planned_sleep_ms_ = 0;
+  std::int64_t live_leases_ = 0;  // estimate from events; decides how often the loop looks up
+  std::atomic<std::size_t> payload_reads_{0};
+  LoopStats counts_;
+
+  std::thread thread_;
+};
+
+}  // namespace rota::runtime
