@@ -65,9 +65,15 @@ function(rota_include_roots target layer)
   endif()
 endfunction()
 
-# Compiles each header beside the target on its own, so that none relies on what its users include.
+# Compiles each header on its own, so that none relies on what its users include: the headers named
+# among the sources, else all of the folder.
 function(rota_check_headers target)
-  file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
+  set(headers ${ARGN})
+  list(FILTER headers INCLUDE REGEX "\\.h$")
+  list(TRANSFORM headers PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  if(NOT headers)
+    file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
+  endif()
   if(NOT headers)
     return()
   endif()
@@ -102,7 +108,7 @@ function(rota_add_library)
   rota_check_links(${arg_NAME} ${arg_LAYER} ${arg_PUBLIC} ${arg_PRIVATE})
   rota_include_roots(${arg_NAME} ${arg_LAYER})
   target_link_libraries(${arg_NAME} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
-  rota_check_headers(${arg_NAME})
+  rota_check_headers(${arg_NAME} ${arg_SOURCES})
 endfunction()
 
 function(rota_add_executable)
