@@ -2,7 +2,7 @@
 # How targets of the project are made.
 #
 #   rota_add_library(NAME rota_core LAYER core SOURCES a.cc b.cc PUBLIC rota_model PRIVATE absl::time)
-#     A static library (SHARED or OBJECT after NAME's value for another type). LAYER decides the
+#     A static library; SHARED or OBJECT as an argument makes another type. LAYER decides the
 #     include roots and which rota_ libraries may be linked. A target rota_core_headers compiles
 #     each header of the folder on its own; `check-headers` builds them all.
 #
@@ -10,7 +10,8 @@
 #
 #   rota_add_test(NAME engine_test TIER fast SOURCES engine_test.cc LIBS rota_core)
 #     A GoogleTest binary; every case is one ctest with the tier as its label. DEFINES and ENV (as
-#     NAME=VALUE) are optional, and so is SERIAL for cases that must not run beside others.
+#     NAME=VALUE) are optional, and so is SERIAL for cases that must not run beside others (slow
+#     tests never do).
 #     Tiers: fast (pure, milliseconds), medium (disk, threads, gRPC), slow (real processes, load).
 #
 #   rota_add_command_test(NAME layers TIER fast COMMAND cmd args...)
@@ -131,6 +132,10 @@ set(ROTA_TIERS fast medium slow)
 set(ROTA_TIMEOUT_fast 60)
 set(ROTA_TIMEOUT_medium 300)
 set(ROTA_TIMEOUT_slow 1500)
+# ctest starts the costliest first, so this runs the tiers one after the other.
+set(ROTA_COST_fast 300000)
+set(ROTA_COST_medium 200000)
+set(ROTA_COST_slow 100000)
 
 function(rota_check_tier name tier)
   if(NOT tier IN_LIST ROTA_TIERS)
@@ -150,8 +155,9 @@ function(rota_add_test)
   target_compile_definitions(${arg_NAME} PRIVATE ${arg_DEFINES})
   set_target_properties(${arg_NAME} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  set(properties LABELS ${arg_TIER} TIMEOUT ${ROTA_TIMEOUT_${arg_TIER}})
-  if(arg_SERIAL)
+  set(properties LABELS ${arg_TIER} TIMEOUT ${ROTA_TIMEOUT_${arg_TIER}}
+    COST ${ROTA_COST_${arg_TIER}})
+  if(arg_SERIAL OR arg_TIER STREQUAL "slow")
     list(APPEND properties RUN_SERIAL ON)
   endif()
   if(arg_ENV)
@@ -170,8 +176,8 @@ function(rota_add_command_test)
   rota_check_tier(${arg_NAME} "${arg_TIER}")
   add_test(NAME ${arg_NAME} COMMAND ${arg_COMMAND})
   set_tests_properties(${arg_NAME} PROPERTIES LABELS ${arg_TIER}
-    TIMEOUT ${ROTA_TIMEOUT_${arg_TIER}})
-  if(arg_SERIAL)
+    TIMEOUT ${ROTA_TIMEOUT_${arg_TIER}} COST ${ROTA_COST_${arg_TIER}})
+  if(arg_SERIAL OR arg_TIER STREQUAL "slow")
     set_tests_properties(${arg_NAME} PROPERTIES RUN_SERIAL ON)
   endif()
   if(arg_ENV)

@@ -29,12 +29,18 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 
 std::string_view value_name(OptionType type) {
   switch (type) {
-    case OptionType::kText: return "TEXT";
-    case OptionType::kChoice: return "CHOICE";
-    case OptionType::kFlag: return "";
-    case OptionType::kCount: return "N";
-    case OptionType::kBytes: return "BYTES";
-    case OptionType::kDuration: return "DURATION";
+    case OptionType::kText:
+      return "TEXT";
+    case OptionType::kChoice:
+      return "CHOICE";
+    case OptionType::kFlag:
+      return "";
+    case OptionType::kCount:
+      return "N";
+    case OptionType::kBytes:
+      return "BYTES";
+    case OptionType::kDuration:
+      return "DURATION";
   }
   return "";
 }
@@ -56,9 +62,10 @@ class CommandLine {
     app_.name("rota-server");
     app_.set_help_flag();  // --help is a mode here; CLI11's own would throw
     app_.allow_extras();   // judged by unknown(), which can suggest
-    app_.footer("Each option may also stand in the environment (ROTA_LIMITS_PAYLOAD_BYTES) and in "
-                "the file\n(limits.payload_bytes); a flag wins over the environment, that over the "
-                "file. Sizes: 4096,\n256KiB, 64MiB. Durations: 30s, 5m, 1h30m.");
+    app_.footer(
+        "Each option may also stand in the environment (ROTA_LIMITS_PAYLOAD_BYTES) and in "
+        "the file\n(limits.payload_bytes); a flag wins over the environment, that over the "
+        "file. Sizes: 4096,\n256KiB, 64MiB. Durations: 30s, 5m, 1h30m.");
     for (const OptionInfo& info : base::option_table()) add(info);
     app_.add_option("--config", config_, "Read options from this TOML file.")
         ->type_name("FILE")
@@ -122,8 +129,9 @@ class CommandLine {
   void add(const OptionInfo& info) {
     std::string& value = values_[std::string(info.key)];
     const std::size_t dot = info.key.find('.');
-    const std::string group =
-        dot == std::string_view::npos ? "Options" : "Options " + std::string(info.key.substr(0, dot));
+    const std::string group = dot == std::string_view::npos
+                                  ? "Options"
+                                  : "Options " + std::string(info.key.substr(0, dot));
     if (info.type == OptionType::kFlag) {
       app_.add_flag(info.flag(), value, description(info))->group(group);
     } else {
@@ -140,8 +148,8 @@ class CommandLine {
     if (!word.starts_with("-")) {
       return base::invalid_field("command line", "unexpected argument " + base::quoted(word));
     }
-    std::vector<std::string> flags = {"--config", "--print-config", "--check",
-                                      "--check-disk", "--version", "--help"};
+    std::vector<std::string> flags = {"--config",     "--print-config", "--check",
+                                      "--check-disk", "--version",      "--help"};
     for (const OptionInfo& info : base::option_table()) flags.push_back(info.flag());
     return base::invalid_field(word, "unknown flag" + did_you_mean(word, flags));
   }
@@ -177,8 +185,8 @@ std::string place_in_file(const std::string& path, const toml::source_region& so
 // The value as set_option() reads it; nothing if its TOML type does not fit the option.
 std::optional<std::string> toml_text(const toml::node& node, OptionType type) {
   if (const auto* text = node.as_string()) return text->get();
-  const bool number = type == OptionType::kCount || type == OptionType::kBytes ||
-                      type == OptionType::kDuration;
+  const bool number =
+      type == OptionType::kCount || type == OptionType::kBytes || type == OptionType::kDuration;
   if (const auto* value = node.as_integer(); value != nullptr && number) {
     return std::to_string(value->get());
   }
@@ -201,11 +209,13 @@ Status apply_table(Config& config, const std::string& path, const toml::table& t
     if (info == nullptr) {
       std::vector<std::string> keys;
       for (const OptionInfo& known : base::option_table()) keys.emplace_back(known.key);
-      return base::invalid_field(place, "unknown key " + base::quoted(key) + did_you_mean(key, keys));
+      return base::invalid_field(place,
+                                 "unknown key " + base::quoted(key) + did_you_mean(key, keys));
     }
     const auto text = toml_text(node, info->type);
     if (!text) {
-      return base::invalid_field(place, key + ": a value of this type does not fit; give it as text");
+      return base::invalid_field(place,
+                                 key + ": a value of this type does not fit; give it as text");
     }
     if (auto status = apply(config, *info, *text, "file " + place, place); !status) return status;
   }
@@ -226,8 +236,7 @@ Status apply_environment(Config& config, const Environment& environment) {
   for (const OptionInfo& info : base::option_table()) {
     const auto found = environment.find(info.environment());
     if (found == environment.end()) continue;
-    auto status =
-        apply(config, info, found->second, "environment " + found->first, found->first);
+    auto status = apply(config, info, found->second, "environment " + found->first, found->first);
     if (!status) return status;
   }
   return {};

@@ -64,8 +64,8 @@ std::string format_duration(std::int64_t ms) {
   if (ms == 0) return "0s";
   std::string text = ms < 0 ? "-" : "";
   // The most negative number has no positive twin in 64 signed bits.
-  std::uint64_t left = ms < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(ms)
-                              : static_cast<std::uint64_t>(ms);
+  std::uint64_t left =
+      ms < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(ms) : static_cast<std::uint64_t>(ms);
   for (const Unit& unit : kUnits) {
     const std::uint64_t count = left / static_cast<std::uint64_t>(unit.ms);
     left %= static_cast<std::uint64_t>(unit.ms);

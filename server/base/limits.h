@@ -21,13 +21,13 @@ inline constexpr std::int64_t kYearMs = 366 * kDayMs;  // an upper bound, never 
 namespace limits {
 
 // --- names and texts -----------------------------------------------------------------------------
-inline constexpr std::size_t kNameBytesMax = 128;         // namespace, queue, kind, scheduler, worker
-inline constexpr std::size_t kTextKeyBytesMax = 256;      // business key, lock name, owner label
-inline constexpr std::size_t kRequestIdBytesMax = 64;     // printable ASCII, at least 1
+inline constexpr std::size_t kNameBytesMax = 128;      // namespace, queue, kind, scheduler, worker
+inline constexpr std::size_t kTextKeyBytesMax = 256;   // business key, lock name, owner label
+inline constexpr std::size_t kRequestIdBytesMax = 64;  // printable ASCII, at least 1
 inline constexpr std::size_t kContentTypeBytesMax = 128;  // printable ASCII
 inline constexpr std::size_t kNoteBytesMax = 1024;        // why a queue is paused, a job cancelled
 inline constexpr std::size_t kPrincipalBytesMax = 256;
-inline constexpr std::size_t kHostBytesMax = 256;     // worker info: host, version, library
+inline constexpr std::size_t kHostBytesMax = 256;      // worker info: host, version, library
 inline constexpr std::size_t kSessionIdBytesMax = 64;  // printable ASCII
 inline constexpr std::size_t kJobIdBytesMax = 32;      // ^[0-9a-z]{1,32}$
 inline constexpr std::size_t kPageTokenBytesMax = 1024;
@@ -77,9 +77,10 @@ inline constexpr std::int64_t kHandlerGraceMsMax = 5 * kSecondMs;  // min(this, 
 inline constexpr int kHandlerGraceTtlDivisor = 5;
 inline constexpr std::int64_t kPollWaitMsMax = 30 * kSecondMs;
 inline constexpr std::int64_t kPollWaitMsDefault = 20 * kSecondMs;
-inline constexpr std::int64_t kPollDeadlineMarginMsMin = 250;  // no grant to a call that is about to die
-inline constexpr int kLeaseJobsMax = 1'000;                    // of one reply
-inline constexpr int kLeaseQueuesMax = 64;                     // of one call
+inline constexpr std::int64_t kPollDeadlineMarginMsMin =
+    250;                                     // no grant to a call that is about to die
+inline constexpr int kLeaseJobsMax = 1'000;  // of one reply
+inline constexpr int kLeaseQueuesMax = 64;   // of one call
 inline constexpr int kHeartbeatLeasesMax = 10'000;
 inline constexpr int kParkedPollsDefault = 20'000;  // option limits.parked_polls
 inline constexpr int kParkedPollsPerSessionMax = 64;
@@ -98,8 +99,9 @@ inline constexpr int kPreviewTimesMax = 1'000;
 // --- queues and schedulers -----------------------------------------------------------------------
 inline constexpr std::int64_t kConcurrencyMin = 1;
 inline constexpr std::int64_t kConcurrencyMax = 1'000'000;
-inline constexpr std::int64_t kQueuesDefault = 100'000;      // option limits.queues, a namespace
-inline constexpr std::int64_t kSchedulersDefault = 100'000;  // option limits.schedulers, a namespace
+inline constexpr std::int64_t kQueuesDefault = 100'000;  // option limits.queues, a namespace
+inline constexpr std::int64_t kSchedulersDefault =
+    100'000;  // option limits.schedulers, a namespace
 inline constexpr std::int64_t kIntervalMsMin = kSecondMs;
 inline constexpr std::int64_t kLateToleranceMsDefault = 10 * kSecondMs;  // option late_tolerance
 inline constexpr int kTicksPerSchedulerBatchMax = 100;
@@ -136,7 +138,7 @@ inline constexpr int kExpiriesPerBatchMax = 1'000;
 inline constexpr std::int64_t kScanPageBytesMax = kMiB;
 inline constexpr int kScanPageRowsMax = 1'024;
 inline constexpr int kPrefetchRoundsMax = 3;
-inline constexpr int kWindowRowsDefault = 4'096;  // of one queue
+inline constexpr int kWindowRowsDefault = 4'096;                // of one queue
 inline constexpr std::int64_t kWindowBytesDefault = 64 * kMiB;  // of all queues together
 inline constexpr std::int64_t kHeadAdvanceMs = kSecondMs;
 inline constexpr int kHeadAdvanceDeletes = 10'000;
@@ -159,7 +161,8 @@ static_assert(kResultBytesMax <= kPayloadBytesMax);
 static_assert(kLeaseTtlMsMin <= kLeaseTtlMsDefault && kLeaseTtlMsDefault <= kLeaseTtlMsMax);
 static_assert(kPollWaitMsDefault <= kPollWaitMsMax);
 static_assert(kPollDeadlineMarginMsMin < kPollWaitMsMax);
-static_assert(kHandlerGraceMsMax * 2 <= kLeaseTtlMsDefault, "a handler works longer than it is told to stop");
+static_assert(kHandlerGraceMsMax * 2 <= kLeaseTtlMsDefault,
+              "a handler works longer than it is told to stop");
 static_assert(kLeaseTtlMsMin / kHandlerGraceTtlDivisor < kLeaseTtlMsMin / kBeatsPerTtl,
               "a beat is due before the grace begins");
 static_assert(kLeaseJobsMax <= kHeartbeatLeasesMax);
@@ -168,7 +171,8 @@ static_assert(kAttemptTimeoutMsMin <= kAttemptTimeoutMsDefault &&
               kAttemptTimeoutMsDefault <= kAttemptTimeoutMsMax);
 static_assert(kPriorityMin <= kPriorityDefault && kPriorityDefault <= kPriorityMax);
 static_assert(kAttemptsMin <= kAttemptsDefault && kAttemptsDefault <= kAttemptsMax);
-static_assert(kBackoffFirstMsDefault <= kBackoffCapMsDefault && kBackoffCapMsDefault <= kBackoffMsMax);
+static_assert(kBackoffFirstMsDefault <= kBackoffCapMsDefault &&
+              kBackoffCapMsDefault <= kBackoffMsMax);
 static_assert(kCatchUpRunsDefault <= kCatchUpRunsMax);
 static_assert(kIntervalMsMin >= kSecondMs, "nominal times are whole seconds");
 static_assert(kClosingReservePercent > 0 && kClosingReservePercent < 100);

@@ -23,10 +23,14 @@ std::atomic<Format> line_format{Format::kText};
 
 spdlog::level::level_enum spdlog_level(Level level) {
   switch (level) {
-    case Level::kDebug: return spdlog::level::debug;
-    case Level::kInfo: return spdlog::level::info;
-    case Level::kWarn: return spdlog::level::warn;
-    case Level::kError: return spdlog::level::err;
+    case Level::kDebug:
+      return spdlog::level::debug;
+    case Level::kInfo:
+      return spdlog::level::info;
+    case Level::kWarn:
+      return spdlog::level::warn;
+    case Level::kError:
+      return spdlog::level::err;
   }
   return spdlog::level::err;
 }
@@ -106,9 +110,8 @@ std::string json_line(Level level, std::int64_t wall_ms, std::string_view event,
 }
 
 std::string text_line(Level level, std::int64_t wall_ms, std::string_view event, Fields fields) {
-  std::string line =
-      fmt::format("{} {:<5} {}", timestamp(wall_ms), kLevelNames[static_cast<std::size_t>(level)],
-                  event);
+  std::string line = fmt::format("{} {:<5} {}", timestamp(wall_ms),
+                                 kLevelNames[static_cast<std::size_t>(level)], event);
   for (const Field& field : fields) {
     line.append(" ").append(field.name).push_back('=');
     if (const auto* text = std::get_if<std::string_view>(&field.value)) {
@@ -142,9 +145,8 @@ void configure(Format format, Level least) {
 
 void write(Level level, std::string_view event, Fields fields) {
   if (level < least_level.load(std::memory_order_relaxed)) return;
-  const std::string line =
-      format_line(line_format.load(std::memory_order_relaxed), level, SystemClock().wall_ms(),
-                  event, fields);
+  const std::string line = format_line(line_format.load(std::memory_order_relaxed), level,
+                                       SystemClock().wall_ms(), event, fields);
   logger().log(spdlog_level(level), "{}", line);
 }
 

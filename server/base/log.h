@@ -43,8 +43,7 @@ struct Field {
   Field(std::string_view name_text, T number)
       : name(name_text), value(static_cast<std::int64_t>(number)) {}
   template <std::unsigned_integral T>
-    requires(!std::same_as<T, bool>)
-  Field(std::string_view name_text, T number)
+  requires(!std::same_as<T, bool>) Field(std::string_view name_text, T number)
       : name(name_text), value(static_cast<std::uint64_t>(number)) {}
 
   std::string_view name;
@@ -57,10 +56,14 @@ void configure(Format format, Level least);
 
 void write(Level level, std::string_view event, Fields fields);
 
-inline void debug(std::string_view event, Fields fields = {}) { write(Level::kDebug, event, fields); }
+inline void debug(std::string_view event, Fields fields = {}) {
+  write(Level::kDebug, event, fields);
+}
 inline void info(std::string_view event, Fields fields = {}) { write(Level::kInfo, event, fields); }
 inline void warn(std::string_view event, Fields fields = {}) { write(Level::kWarn, event, fields); }
-inline void error(std::string_view event, Fields fields = {}) { write(Level::kError, event, fields); }
+inline void error(std::string_view event, Fields fields = {}) {
+  write(Level::kError, event, fields);
+}
 
 // One line without its line break, as write() prints it. For tests.
 std::string format_line(Format format, Level level, std::int64_t wall_ms, std::string_view event,

@@ -33,8 +33,8 @@ std::optional<Error> check_printable(std::string_view field, std::string_view va
                                      std::size_t max_bytes) {
   if (value.empty()) return missing(field);
   if (auto error = check_length(field, value, max_bytes)) return error;
-  const bool printable = std::all_of(value.begin(), value.end(),
-                                     [](char c) { return c >= ' ' && c <= '~'; });
+  const bool printable =
+      std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c <= '~'; });
   if (!printable) return faulty(field, quoted(value) + " holds other than printable ASCII");
   if (value.front() == ' ' || value.back() == ' ') {
     return faulty(field, quoted(value) + " begins or ends with a space");

@@ -146,7 +146,7 @@ Status set_option(ServerOptions& options, const OptionInfo& info, std::string_vi
   if (const auto* flag = std::get_if<bool ServerOptions::*>(&member)) {
     auto parsed = parse_flag(text);
     if (!parsed) return bad_value(info, parsed.error().message);
-    options.**flag = *parsed;
+    options.** flag = *parsed;
     return {};
   }
   if (info.type == OptionType::kChoice && !is_choice(info.choices, text)) {

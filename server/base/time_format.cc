@@ -163,8 +163,8 @@ Result<std::int64_t> parse_time(std::string_view text) {
   if (!is_date(date)) return bad_time(text, "the date does not exist");
   if (hour > 23 || minute > 59 || second > 59) return bad_time(text, "the hour does not exist");
 
-  const std::int64_t seconds = days_from_civil(date) * 86'400 + hour * 3'600 +
-                               (minute - offset_minutes) * 60 + second;
+  const std::int64_t seconds =
+      days_from_civil(date) * 86'400 + hour * 3'600 + (minute - offset_minutes) * 60 + second;
   const std::int64_t result = seconds * 1'000 + ms;
   if (result < kTimeMsMin || result > kTimeMsMax) return bad_time(text, "the year is out of range");
   return result;

@@ -89,7 +89,8 @@ TEST(LoadConfig, FlagsCanBeSwitchedOff) {
 
 TEST(LoadConfig, RefusesWhatItDoesNotKnowAndSuggests) {
   expect_refused({"--lisetn", "x"}, {}, "--lisetn", "did you mean --listen?");
-  expect_refused({"--limits-payload-byte=1"}, {}, "--limits-payload-byte", "--limits-payload-bytes?");
+  expect_refused({"--limits-payload-byte=1"}, {}, "--limits-payload-byte",
+                 "--limits-payload-bytes?");
   expect_refused({"--no-sync"}, {}, "--no-sync", "unknown flag");
   expect_refused({"/data"}, {}, "command line", "unexpected argument");
   expect_refused({"--data"}, {}, "command line", "--data");

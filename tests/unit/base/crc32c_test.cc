@@ -11,7 +11,7 @@ namespace {
 TEST(Crc32c, GivesThePublishedValues) {
   EXPECT_EQ(crc32c(""), 0u);
   EXPECT_EQ(crc32c("123456789"), 0xe3069283u);
-  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aau);     // RFC 3720, B.4
+  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aau);  // RFC 3720, B.4
   EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43u);
   std::string ascending;
   for (int i = 0; i < 32; ++i) ascending.push_back(static_cast<char>(i));

@@ -30,8 +30,9 @@ TEST(LogLine, JsonIsOneObjectWhateverTheValue) {
             R"({"time":"2026-11-29T18:10:00.123Z","level":"error","event":"store failed",)"
             R"("path":"a\"b\\c\nd\u0001","bytes":18446744073709551615,"offset":-1,"share":0.5,)"
             R"("ratio":null,"fatal":true})");
-  EXPECT_EQ(format_line(Format::kJson, Level::kDebug, kTime, "x", {{"bytes", "\xff\xc3"}}),
-            R"({"time":"2026-11-29T18:10:00.123Z","level":"debug","event":"x","bytes":"\u00ff\u00c3"})");
+  EXPECT_EQ(
+      format_line(Format::kJson, Level::kDebug, kTime, "x", {{"bytes", "\xff\xc3"}}),
+      R"({"time":"2026-11-29T18:10:00.123Z","level":"debug","event":"x","bytes":"\u00ff\u00c3"})");
 }
 
 TEST(LogWrite, GoesToStandardErrorFromTheLeastLevelOn) {
