@@ -143,6 +143,7 @@ class EngineLoop {
     ReplyFn reply;
     std::string session_id;  // of a lease call
     bool lease = false;
+    bool cancelled = false;  // kept until no answer to it can come any more
   };
   struct Incoming {
     core::Command command;
@@ -161,45 +162,41 @@ class EngineLoop {
     std::vector<core::CallId> cancels;
     std::vector<std::function<void()>> work;
     std::string read_failure;
+    bool drain = false;
     bool empty() const {
       return reads.empty() && completions.empty() && cancels.empty() && work.empty() &&
-             read_failure.empty();
+             read_failure.empty() && !drain;
     }
-  };
-  // A turn that was sealed: waits for its place in the store or for its commit.
-  struct Sealed {
-    core::Turn turn;
-    std::size_t commands = 0;
   };
 
   void run();
-  bool step();  // false: time to end
+  bool step();  // false: the loop has ended
   void take_mail(Mail* mail);
-  void handle_mail(Mail& mail);
-  void handle_completion(Completion& completion);
-  void forget(core::CallId call);
+  void handle(Mail& mail);
+  void handle(const Completion& completion);
+  bool forget(core::CallId call);
   void take_commands();
-  bool take_from(AdmissionClass cls);
   bool turn_full() const;
-  void apply(Incoming incoming);
-  bool seal_wanted() const;
-  void seal_turn();
+  void apply(Incoming incoming, core::Now at);
+  bool seal_due() const;
+  void seal_and_submit();
+  bool small_turn() const;
   void submit_sealed();
-  void commit(Sealed sealed);
+  void submit(core::Turn turn);
   void issue_reads(std::vector<core::ReadIssue> reads);
-  void release(core::Turn& turn);
-  void release_immediate(core::Turn& turn);
+  void release_durable();
   void answer(core::Reply reply);
   void deliver(Call call, core::Reply reply);
-  void take_back(const Call& call, const core::Reply& reply);
+  void deliver_with_payloads(Call call, core::Reply reply);
+  void take_back(const std::string& session_id, std::vector<core::LeaseRef> leases);
+  void call_ended();
   void fail(const std::string& text);
-  void answer_all(const base::Error& error);
-  void note_stall(std::int64_t now_mono_ms);
-  void sleep();
-  bool work_left() const;
-  void wake_locked(std::unique_lock<std::mutex>& lock);
+  void end_all(const base::Error& error);
+  void note_stall();
+  bool sleep();
+  bool may_take_commands() const { return sealed_.empty() && !turn_full(); }
+  void wake_locked();
   core::Now now() const { return {clock_.wall_ms(), clock_.mono_ms()}; }
-  LoopStats stats_now() const;
 
   EnginePort& engine_;
   core::ShardStore& store_;
@@ -213,6 +210,7 @@ class EngineLoop {
   std::atomic<core::CallId> next_call_{1};
   std::atomic<bool> draining_{false};
   std::atomic<bool> failed_{false};
+  std::atomic<core::Pressure> pressure_{core::Pressure::kOk};
   std::atomic<std::size_t> open_calls_{0};
 
   // Shared with callers.
@@ -221,32 +219,39 @@ class EngineLoop {
   std::condition_variable idle_;
   AdmissionQueue<Incoming> queue_;
   Mail mail_;
-  bool sleeping_ = false;
+  std::uint64_t refused_ = 0;
+  std::size_t wake_at_commands_ = 1;  // while asleep: how many must wait to be worth a wake-up
+  std::size_t payload_reads_ = 0;  // answers on their way through a reader thread
+  bool asleep_ = false;
   bool poked_ = false;
   bool stopping_ = false;
-  bool started_ = false;
-  bool ended_ = false;
-  bool drain_asked_ = false;
+  bool ended_ = true;  // until start()
 
   // The loop thread's own.
   std::unordered_map<core::CallId, Call> calls_;
-  std::deque<Sealed> sealed_;     // in order, not yet given to the store
-  std::deque<core::Turn> held_;   // given to the store or behind such a one; not yet released
+  std::deque<std::pair<std::uint64_t, core::CallId>> cancelled_;  // gone after this turn's release
+  std::vector<core::CallId> early_cancels_;  // of calls that may still be in the queue
+  std::deque<core::Turn> sealed_;  // in order, not yet given to the store
+  std::deque<core::Turn> held_;    // given to the store, not yet released
   bool in_flight_ = false;
   std::int64_t in_flight_since_ms_ = 0;
+  std::int64_t last_commit_ms_ = 0;
   core::CommitSeq durable_ = 0;
+  std::uint64_t turns_sealed_ = 0;
+  std::uint64_t turns_released_ = 0;
+  std::size_t reads_open_ = 0;
   std::size_t turn_commands_ = 0;  // of the turn being built
   std::size_t turn_items_ = 0;
   std::size_t turn_bytes_ = 0;
-  bool turn_touched_ = false;      // something was applied since the last seal
-  bool beats_waiting_ = false;     // and a heartbeat was among it
+  bool touched_ = true;  // something happened since the last seal
+  bool beat_waits_ = false;
   bool more_ = false;
+  bool idle_turn_ = false;  // the last turn did nothing
   std::int64_t wake_mono_ms_ = 0;
   std::int64_t wake_wall_ms_ = 0;
-  std::int64_t last_seen_mono_ms_ = 0;
+  std::int64_t last_look_ms_ = 0;
   std::int64_t planned_sleep_ms_ = 0;
-  std::int64_t live_leases_ = 0;  // estimate from events; decides how often the loop looks up
-  std::atomic<std::size_t> payload_reads_{0};
+  std::int64_t noted_gap_ms_ = 0;  // the stall found at the last look
   LoopStats counts_;
 
   std::thread thread_;

@@ -1,0 +1,608 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/engine_loop.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/fail_point.h"
+
+namespace rota::runtime {
+
+using base::Reason;
+using core::CallId;
+using core::Pressure;
+
+namespace {
+
+// The loop looks at the clocks at least this often, so that a process that was stopped is noticed
+// with this precision and a wall clock that stepped forward is seen.
+constexpr std::int64_t kLookMs = 500;
+// While a commit is in flight nothing can be sealed: only this many waiting commands are worth the
+// switch to apply them already.
+constexpr std::size_t kWakeAtCommandsInFlight = 32;
+// Turns sealed behind a slow commit for the sake of heartbeats.
+constexpr std::size_t kSealedMax = 8;
+
+base::Error store_failed() {
+  return base::make_error(Reason::kStoreFailed,
+                          "the server stops; whether the change was kept is unknown until it is back");
+}
+
+std::vector<core::LeaseRef> granted(const core::Reply& reply) {
+  std::vector<core::LeaseRef> leases;
+  if (const auto* lease = std::get_if<core::LeaseReply>(&reply.body)) {
+    leases.reserve(lease->jobs.size());
+    for (const core::GrantedJob& job : lease->jobs) leases.push_back({job.key, job.token});
+  }
+  return leases;
+}
+
+// The places "after commit and before reply" for tests of lost answers.
+void reach_reply_point(const core::ReplyBody& body) {
+  if (std::holds_alternative<core::EnqueueReply>(body)) base::fail_point("before_enqueue_reply");
+  if (std::holds_alternative<core::FinishReply>(body)) base::fail_point("before_finish_reply");
+  if (std::holds_alternative<core::QueueReply>(body)) base::fail_point("before_queue_reply");
+  if (std::holds_alternative<core::SchedulerReply>(body)) {
+    base::fail_point("before_scheduler_reply");
+  }
+  if (const auto* lease = std::get_if<core::LeaseReply>(&body); lease && !lease->jobs.empty()) {
+    base::fail_point("before_lease_reply");
+  }
+}
+
+}  // namespace
+
+EngineLoop::EngineLoop(EnginePort& engine, core::ShardStore& store,
+                       store::AdaptiveExecutor* executor, ReaderPool& readers,
+                       const base::Clock& clock, EngineLoopOptions options, EventsFn on_events,
+                       LoopFatalFn on_fatal)
+    : engine_(engine),
+      store_(store),
+      executor_(executor),
+      readers_(readers),
+      clock_(clock),
+      options_(options),
+      on_events_(std::move(on_events)),
+      on_fatal_(std::move(on_fatal)),
+      queue_(options.admission) {}
+
+EngineLoop::~EngineLoop() { stop(); }
+
+// ---- callers' side --------------------------------------------------------------------------
+
+void EngineLoop::start() {
+  {
+    std::lock_guard lock(mutex_);
+    ended_ = false;
+  }
+  durable_ = store_.last_committed();
+  last_look_ms_ = clock_.mono_ms();
+  thread_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "engine");
+    run();
+  });
+}
+
+base::Result<CallId> EngineLoop::submit(core::Command command, ReplyFn reply) {
+  const AdmissionClass cls = admission_class(command.body);
+  Incoming incoming{std::move(command), std::move(reply), {}};
+  incoming.size = size_of(incoming.command);
+  if (incoming.command.call == 0) incoming.command.call = next_call();
+  const CallId call = incoming.command.call;
+
+  std::lock_guard lock(mutex_);
+  const auto refuse = [&](Reason reason, const char* why) {
+    ++refused_;
+    return base::make_error(reason, why);
+  };
+  if (failed()) return store_failed();
+  if (ended_ || stopping_ || (draining() && cls == AdmissionClass::kOpening)) {
+    return refuse(Reason::kDraining, "the server is shutting down");
+  }
+  const Pressure pressure = pressure_.load(std::memory_order_relaxed);
+  if (pressure == Pressure::kReadOnly ||
+      (pressure == Pressure::kRefuseNew && cls == AdmissionClass::kOpening)) {
+    return refuse(Reason::kOverloaded, "the disk of the server is nearly full or too slow");
+  }
+  if (!queue_.admits(cls, incoming.size.bytes)) {
+    return refuse(Reason::kOverloaded, "too many commands wait at the server");
+  }
+  open_calls_.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t bytes = incoming.size.bytes;
+  queue_.push(cls, bytes, std::move(incoming));
+  if (asleep_ && queue_.commands() >= wake_at_commands_) wake_locked();
+  return call;
+}
+
+void EngineLoop::cancel(CallId call) {
+  std::lock_guard lock(mutex_);
+  if (ended_) return;
+  mail_.cancels.push_back(call);
+  wake_locked();
+}
+
+void EngineLoop::drain() {
+  std::lock_guard lock(mutex_);
+  if (draining_.exchange(true)) return;
+  mail_.drain = true;
+  wake_locked();
+}
+
+bool EngineLoop::wait_idle(std::int64_t timeout_ms) {
+  std::unique_lock lock(mutex_);
+  return idle_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                        [this] { return open_calls_.load() == 0 || ended_; });
+}
+
+void EngineLoop::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    wake_locked();
+  }
+  if (thread_.joinable()) thread_.join();
+  // Nothing may come back to this object later: after a failure a commit may still be under way.
+  if (executor_ != nullptr) executor_->drain();
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [this] { return payload_reads_ == 0; });
+}
+
+void EngineLoop::ask_stats(std::function<void(LoopStats)> done) {
+  const auto answer = [this, done] {
+    LoopStats stats = counts_;
+    stats.engine = engine_.stats();
+    stats.calls = open_calls_.load();
+    {
+      std::lock_guard lock(mutex_);
+      stats.queued_commands = queue_.commands();
+      stats.queued_bytes = queue_.bytes();
+      stats.refused = refused_;
+    }
+    done(stats);
+  };
+  if (!post(answer)) done({});
+}
+
+bool EngineLoop::post(std::function<void()> work) {
+  std::lock_guard lock(mutex_);
+  if (ended_) return false;
+  mail_.work.push_back(std::move(work));
+  wake_locked();
+  return true;
+}
+
+void EngineLoop::poke() {
+  std::lock_guard lock(mutex_);
+  poked_ = true;
+  wake_locked();
+}
+
+// One notification per sleep: the flag is taken back with the lock held.
+void EngineLoop::wake_locked() {
+  if (!asleep_) return;
+  asleep_ = false;
+  wake_.notify_one();
+}
+
+// ---- the loop -------------------------------------------------------------------------------
+
+void EngineLoop::run() {
+  while (step()) {
+  }
+}
+
+bool EngineLoop::step() {
+  note_stall();
+  if (pressure_.load(std::memory_order_relaxed) != Pressure::kOk) {
+    pressure_.store(store_.pressure(), std::memory_order_relaxed);
+  }
+  Mail mail;
+  take_mail(&mail);
+  handle(mail);
+  if (failed()) return false;
+
+  // A large turn that is ready goes to the disk before the answers of the one before it leave, so
+  // that the disk is not idle meanwhile; a small one is committed on this thread, so answers first.
+  if (small_turn()) release_durable();
+  if (!in_flight_) seal_and_submit();
+  release_durable();
+  take_commands();
+  seal_and_submit();
+  release_durable();
+  if (failed()) return false;
+  return sleep();
+}
+
+void EngineLoop::take_mail(Mail* mail) {
+  std::lock_guard lock(mutex_);
+  if (mail_.empty()) return;
+  *mail = std::move(mail_);
+  mail_ = {};
+}
+
+void EngineLoop::handle(Mail& mail) {
+  for (const Completion& completion : mail.completions) {
+    handle(completion);
+    if (failed()) return;
+  }
+  if (!mail.read_failure.empty()) return fail(mail.read_failure);
+  if (mail.drain) {
+    engine_.drain();
+    touched_ = true;
+  }
+  for (core::ReadDone& read : mail.reads) {
+    --reads_open_;
+    engine_.apply(std::move(read), now());
+    touched_ = true;
+  }
+  for (const CallId call : mail.cancels) {
+    if (!forget(call)) early_cancels_.push_back(call);
+  }
+  for (const auto& work : mail.work) work();
+}
+
+void EngineLoop::handle(const Completion& completion) {
+  if (completion.outcome != core::Outcome::kCommitted) {
+    return fail("batch " + std::to_string(completion.seq) +
+                (completion.outcome == core::Outcome::kNotOwner
+                     ? " was refused: another server owns the data"
+                     : " may not be durable") +
+                (completion.detail.empty() ? "" : ": " + completion.detail));
+  }
+  in_flight_ = false;
+  durable_ = completion.seq;
+  ++counts_.commits;
+  const std::int64_t at = clock_.mono_ms();
+  last_commit_ms_ = at - in_flight_since_ms_;
+  if (last_commit_ms_ > options_.stall_ms && last_commit_ms_ > noted_gap_ms_) {
+    ++counts_.stalls;
+    engine_.stalled(last_commit_ms_ - noted_gap_ms_);
+  }
+  engine_.committed(completion.seq, now());
+  pressure_.store(store_.pressure(), std::memory_order_relaxed);
+  base::fail_point("after_commit");
+}
+
+// False when the call is not known: answered, or still in the queue. A lease call's answer may already
+// be under way: its entry stays until no turn can hold one.
+bool EngineLoop::forget(CallId call) {
+  const auto it = calls_.find(call);
+  if (it == calls_.end()) return false;
+  if (it->second.cancelled) return true;
+  it->second.reply = nullptr;
+  call_ended();
+  if (!it->second.lease) {
+    calls_.erase(it);
+    return true;
+  }
+  it->second.cancelled = true;
+  cancelled_.emplace_back(turns_sealed_ + 1, call);
+  engine_.drop_call(call);
+  touched_ = true;
+  return true;
+}
+
+void EngineLoop::take_commands() {
+  // Behind a slow commit only heartbeats go on: all else would only grow what is not durable.
+  std::vector<Incoming> taken;
+  bool all_taken = false;
+  {
+    std::lock_guard lock(mutex_);
+    std::size_t commands = turn_commands_;
+    std::size_t items = turn_items_;
+    std::size_t bytes = turn_bytes_;
+    for (auto cls : {AdmissionClass::kBeat, AdmissionClass::kClosing, AdmissionClass::kOpening}) {
+      const bool beats = cls == AdmissionClass::kBeat;
+      if (!beats && !sealed_.empty()) break;
+      while (beats || (commands < options_.turn_commands && items < options_.turn_items &&
+                       bytes < options_.turn_bytes)) {
+        std::optional<Incoming> next = queue_.pop(cls);
+        if (!next) break;
+        if (!beats) {
+          ++commands;
+          items += next->size.items;
+          bytes += next->size.bytes;
+        }
+        taken.push_back(std::move(*next));
+      }
+    }
+    all_taken = queue_.empty();
+  }
+  const core::Now at = now();
+  for (Incoming& incoming : taken) apply(std::move(incoming), at);
+  std::erase_if(early_cancels_, [&](CallId call) { return forget(call) || all_taken; });
+}
+
+bool EngineLoop::turn_full() const {
+  return turn_commands_ >= options_.turn_commands || turn_items_ >= options_.turn_items ||
+         turn_bytes_ >= options_.turn_bytes;
+}
+
+void EngineLoop::apply(Incoming incoming, core::Now at) {
+  core::Command& command = incoming.command;
+  const bool beat = std::holds_alternative<core::Heartbeat>(command.body);
+  if (beat) {
+    beat_waits_ = true;
+  } else {
+    ++turn_commands_;
+    turn_items_ += incoming.size.items;
+    turn_bytes_ += incoming.size.bytes;
+  }
+  touched_ = true;
+  if (!std::holds_alternative<core::AbandonGrant>(command.body)) {
+    Call call{.reply = std::move(incoming.reply), .session_id = {}, .lease = false,
+              .cancelled = false};
+    if (const auto* lease = std::get_if<core::LeaseJobs>(&command.body)) {
+      call.lease = true;
+      call.session_id = lease->session_id;
+    }
+    calls_.emplace(command.call, std::move(call));
+  }
+  engine_.apply(std::move(command), at);
+}
+
+bool EngineLoop::seal_due() const {
+  if (in_flight_ || !sealed_.empty()) {
+    // The turn must wait for the disk, but a heartbeat's answer needs no commit.
+    return beat_waits_ && sealed_.size() < kSealedMax && in_flight_ &&
+           clock_.mono_ms() - in_flight_since_ms_ > options_.slow_commit_ms;
+  }
+  if (touched_ || more_) return true;
+  return clock_.mono_ms() >= wake_mono_ms_ || clock_.wall_ms() >= wake_wall_ms_;
+}
+
+bool EngineLoop::small_turn() const {
+  return turn_commands_ <= options_.inline_commands && last_commit_ms_ < options_.slow_commit_ms;
+}
+
+void EngineLoop::seal_and_submit() {
+  if (!seal_due()) return submit_sealed();
+  if (executor_ != nullptr) {
+    std::lock_guard lock(mutex_);
+    executor_->set_prefer_inline(small_turn() && queue_.empty());
+  }
+  core::Turn turn = engine_.seal(now());
+  ++turns_sealed_;
+  ++counts_.turns;
+  touched_ = false;
+  beat_waits_ = false;
+  more_ = turn.more;
+  idle_turn_ = !turn.batch && turn.replies.empty() && turn.reads.empty();
+  wake_mono_ms_ = turn.wake_mono_ms;
+  wake_wall_ms_ = turn.wake_wall_ms;
+  turn_commands_ = turn_items_ = turn_bytes_ = 0;
+
+  const auto now_leaving = std::stable_partition(turn.replies.begin(), turn.replies.end(),
+                                                 [](const core::Reply& r) { return !r.immediate; });
+  std::vector<core::Reply> immediate(std::make_move_iterator(now_leaving),
+                                     std::make_move_iterator(turn.replies.end()));
+  turn.replies.erase(now_leaving, turn.replies.end());
+  for (core::Reply& reply : immediate) answer(std::move(reply));
+
+  sealed_.push_back(std::move(turn));
+  submit_sealed();
+}
+
+void EngineLoop::submit_sealed() {
+  while (!sealed_.empty() && !(sealed_.front().batch && in_flight_)) {
+    core::Turn turn = std::move(sealed_.front());
+    sealed_.pop_front();
+    submit(std::move(turn));
+  }
+}
+
+void EngineLoop::submit(core::Turn turn) {
+  std::vector<core::ReadIssue> reads = std::move(turn.reads);
+  const std::shared_ptr<const core::Batch> batch = std::move(turn.batch);
+  const core::CommitSeq seq = turn.seq;
+  held_.push_back(std::move(turn));
+  if (batch) {
+    base::fail_point("before_commit");
+    in_flight_ = true;
+    in_flight_since_ms_ = clock_.mono_ms();
+    if (executor_ != nullptr && executor_->prefer_inline()) ++counts_.inline_commits;
+    store_.commit(batch, seq, [this](core::CommitSeq at, core::Outcome outcome,
+                                     std::string detail) {
+      std::lock_guard lock(mutex_);
+      mail_.completions.push_back({at, outcome, std::move(detail)});
+      wake_locked();
+    });
+  }
+  issue_reads(std::move(reads));
+}
+
+void EngineLoop::issue_reads(std::vector<core::ReadIssue> reads) {
+  for (core::ReadIssue& issue : reads) {
+    ++reads_open_;
+    const std::uint64_t id = issue.id;
+    store_.read(std::move(issue.spec), [this, id](core::ReadError error, core::ReadResult result,
+                                                  const std::string& detail) {
+      std::lock_guard lock(mutex_);
+      if (error == core::ReadError::kNone) {
+        mail_.reads.push_back({id, std::move(result)});
+      } else {
+        mail_.read_failure = "a read failed: " + detail;
+      }
+      wake_locked();
+    });
+  }
+}
+
+// ---- answers --------------------------------------------------------------------------------
+
+void EngineLoop::release_durable() {
+  while (!held_.empty() && held_.front().seq <= durable_ && !failed()) {
+    core::Turn turn = std::move(held_.front());
+    held_.pop_front();
+    if (!turn.events.empty() && on_events_) on_events_(turn.events);
+    for (core::Reply& reply : turn.replies) answer(std::move(reply));
+    ++turns_released_;
+    while (!cancelled_.empty() && cancelled_.front().first <= turns_released_) {
+      calls_.erase(cancelled_.front().second);
+      cancelled_.pop_front();
+    }
+  }
+}
+
+void EngineLoop::answer(core::Reply reply) {
+  const auto it = calls_.find(reply.call);
+  if (it == calls_.end()) return;
+  if (it->second.cancelled) return take_back(it->second.session_id, granted(reply));
+  Call call = std::move(it->second);
+  calls_.erase(it);
+  reach_reply_point(reply.body);
+  if (const auto* lease = std::get_if<core::LeaseReply>(&reply.body);
+      lease != nullptr && needs_payloads(*lease)) {
+    return deliver_with_payloads(std::move(call), std::move(reply));
+  }
+  deliver(std::move(call), std::move(reply));
+}
+
+void EngineLoop::deliver(Call call, core::Reply reply) {
+  const std::vector<core::LeaseRef> leases = granted(reply);
+  if (call.reply(std::move(reply)) == Delivery::kCallerGone) take_back(call.session_id, leases);
+  call_ended();
+}
+
+void EngineLoop::deliver_with_payloads(Call call, core::Reply reply) {
+  {
+    std::lock_guard lock(mutex_);
+    ++payload_reads_;
+  }
+  auto shared = std::make_shared<std::pair<Call, core::Reply>>(std::move(call), std::move(reply));
+  const auto done = [this](std::string fault) {
+    std::lock_guard lock(mutex_);
+    if (!fault.empty()) mail_.read_failure = "a payload could not be read: " + fault;
+    wake_locked();
+    --payload_reads_;
+    idle_.notify_all();
+  };
+  const bool taken = readers_.submit_first([this, shared, done] {
+    auto& [waiting, answer] = *shared;
+    std::string fault;
+    if (fill_payloads(store_, &std::get<core::LeaseReply>(answer.body), &fault)) {
+      fault.clear();
+    } else {
+      answer.body = store_failed();
+    }
+    deliver(std::move(waiting), std::move(answer));
+    done(std::move(fault));
+  });
+  if (taken) return;
+  take_back(shared->first.session_id, granted(shared->second));
+  shared->second.body = base::make_error(Reason::kDraining, "the server is shutting down");
+  deliver(std::move(shared->first), std::move(shared->second));
+  done({});
+}
+
+// Any thread. Not bounded: at most one for each call that was accepted.
+void EngineLoop::take_back(const std::string& session_id, std::vector<core::LeaseRef> leases) {
+  if (leases.empty()) return;
+  core::AbandonGrant abandon{.session_id = session_id, .leases = std::move(leases)};
+  Incoming incoming{{.call = next_call(), .body = std::move(abandon)}, nullptr, {}};
+  incoming.size = size_of(incoming.command);
+  std::lock_guard lock(mutex_);
+  if (ended_) return;
+  const std::size_t bytes = incoming.size.bytes;
+  queue_.push(AdmissionClass::kClosing, bytes, std::move(incoming));
+  wake_locked();
+}
+
+void EngineLoop::call_ended() {
+  if (open_calls_.fetch_sub(1) == 1) {
+    std::lock_guard lock(mutex_);
+    idle_.notify_all();
+  }
+}
+
+// ---- ends -----------------------------------------------------------------------------------
+
+void EngineLoop::fail(const std::string& text) {
+  if (failed_.exchange(true)) return;
+  if (on_fatal_) on_fatal_(text);
+  end_all(store_failed());
+}
+
+// What is left is answered with the error; from here on nothing is accepted.
+void EngineLoop::end_all(const base::Error& error) {
+  std::vector<Incoming> waiting;
+  std::vector<std::function<void()>> work;
+  {
+    std::lock_guard lock(mutex_);
+    ended_ = true;
+    for (auto cls : {AdmissionClass::kBeat, AdmissionClass::kClosing, AdmissionClass::kOpening}) {
+      while (std::optional<Incoming> next = queue_.pop(cls)) waiting.push_back(std::move(*next));
+    }
+    work.swap(mail_.work);
+    idle_.notify_all();
+  }
+  for (auto& [call, entry] : calls_) {
+    if (entry.cancelled) continue;
+    entry.reply({.call = call, .body = error});
+    call_ended();
+  }
+  calls_.clear();
+  for (Incoming& incoming : waiting) {
+    if (!incoming.reply) continue;
+    incoming.reply({.call = incoming.command.call, .body = error});
+    call_ended();
+  }
+  for (const auto& fn : work) fn();
+}
+
+// The process was stopped, the machine was suspended, or a commit on this thread was slow: workers'
+// heartbeats are still on their way, so no lease may end because of it.
+void EngineLoop::note_stall() {
+  const std::int64_t at = clock_.mono_ms();
+  const std::int64_t gap = at - last_look_ms_;
+  noted_gap_ms_ = 0;
+  if (gap > planned_sleep_ms_ + options_.stall_ms) {
+    noted_gap_ms_ = gap;
+    ++counts_.stalls;
+    engine_.stalled(gap);
+    touched_ = true;
+  }
+  last_look_ms_ = at;
+  planned_sleep_ms_ = 0;
+}
+
+// False when the loop was asked to stop and everything accepted is done.
+bool EngineLoop::sleep() {
+  const bool in_hand = in_flight_ || !sealed_.empty() || !held_.empty() || reads_open_ > 0;
+  std::unique_lock lock(mutex_);
+  if (!mail_.empty() || std::exchange(poked_, false)) return true;
+  const bool may_take = may_take_commands();
+  if (!queue_.empty(AdmissionClass::kBeat) || (may_take && !queue_.empty())) {
+    // While a commit is in flight a few commands are not worth another look; it ends by itself.
+    if (!in_flight_ || queue_.commands() >= kWakeAtCommandsInFlight) return true;
+  }
+  if (stopping_ && !in_hand && queue_.empty() && !touched_) {
+    lock.unlock();
+    end_all(base::make_error(Reason::kDraining, "the server is shutting down"));
+    return false;
+  }
+
+  std::int64_t wait_ms = kLookMs;
+  if (in_flight_) {
+    wait_ms = std::min(wait_ms, options_.slow_commit_ms);
+  } else if (touched_ || more_) {
+    return true;
+  } else {
+    const std::int64_t due = std::min(wake_mono_ms_ - clock_.mono_ms(),
+                                      wake_wall_ms_ - clock_.wall_ms());
+    // A turn that did nothing although it was due must not make the loop spin.
+    wait_ms = std::clamp<std::int64_t>(due, idle_turn_ ? 1 : 0, kLookMs);
+    if (wait_ms == 0) return true;
+  }
+  wake_at_commands_ = !may_take ? SIZE_MAX : in_flight_ ? kWakeAtCommandsInFlight : 1;
+  planned_sleep_ms_ = wait_ms;
+  asleep_ = true;
+  wake_.wait_for(lock, std::chrono::milliseconds(wait_ms), [this] { return !asleep_; });
+  asleep_ = false;
+  return true;
+}
+
+}  // namespace rota::runtime
