@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/acked_seq.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "model/bytes.h"
+
+namespace rota::store {
+
+namespace {
+
+constexpr std::uint8_t kFormat = 1;
+constexpr off_t kSlotBytes = 4096;  // a block of its own for each copy
+constexpr int kSlots = 2;
+
+}  // namespace
+
+std::variant<AckedSeq, Failure> AckedSeq::open(const std::string& path, bool create) {
+  const int flags = O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0);
+  const int fd = ::open(path.c_str(), flags, 0600);
+  if (fd < 0) {
+    if (errno == ENOENT) {
+      return Failure{FailureKind::kDamage,
+                     path + " is missing: what was acknowledged cannot be checked"};
+    }
+    return system_failure(errno, "open " + path);
+  }
+  AckedSeq file(path, fd);
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return system_failure(errno, "stat " + path);
+  if (create && status.st_size == 0) {
+    for (int i = 0; i < kSlots; ++i) {
+      if (auto failure = file.write(0)) return *failure;
+    }
+    return file;
+  }
+  if (auto failure = file.read()) return *failure;
+  return file;
+}
+
+AckedSeq::AckedSeq(AckedSeq&& other) noexcept
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      value_(other.value_),
+      next_slot_(other.next_slot_) {}
+
+AckedSeq::~AckedSeq() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+std::optional<Failure> AckedSeq::read() {
+  bool found = false;
+  for (int slot = 0; slot < kSlots; ++slot) {
+    char bytes[13];  // format 1, number 8, checksum 4
+    const ssize_t n = ::pread(fd_, bytes, sizeof bytes, slot * kSlotBytes);
+    if (n < 0) return system_failure(errno, "read " + path_);
+    model::Reader reader =
+        model::Reader::open(std::string_view(bytes, static_cast<std::size_t>(n)), kFormat);
+    const core::CommitSeq seq = reader.u64();
+    if (!reader.at_end()) continue;
+    if (!found || seq >= value_) {
+      value_ = seq;
+      next_slot_ = (slot + 1) % kSlots;
+    }
+    found = true;
+  }
+  if (found) return std::nullopt;
+  return Failure{FailureKind::kDamage, path_ + " cannot be read: both copies are damaged"};
+}
+
+std::optional<Failure> AckedSeq::write(core::CommitSeq seq) {
+  model::Writer writer(kFormat);
+  writer.u64(seq);
+  const std::string bytes = writer.seal();
+  if (::pwrite(fd_, bytes.data(), bytes.size(), next_slot_ * kSlotBytes) !=
+          static_cast<ssize_t>(bytes.size()) ||
+      ::fdatasync(fd_) != 0) {
+    return system_failure(errno, "write " + path_);
+  }
+  next_slot_ = (next_slot_ + 1) % kSlots;
+  value_ = seq;
+  return std::nullopt;
+}
+
+}  // namespace rota::store

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/open.h"
+
+#include <chrono>
+#include <utility>
+#include <variant>
+
+#include "store/acked_seq.h"
+#include "store/data_directory.h"
+#include "store/rocks_key.h"
+#include "store/rocks_open.h"
+#include "store/rocks_store.h"
+#include "store/store_record.h"
+#include "store/upgrade.h"
+
+namespace rota::store {
+
+namespace {
+
+constexpr char kWitnessFile[] = "acked_seq";
+
+// The steps of one open, in order; each returns what stops it. Members are what is known so far.
+class Opening {
+ public:
+  Opening(std::shared_ptr<rocksdb::FileSystem> file_system, const OpenOptions& options,
+          DataDirectory directory)
+      : file_system_(std::move(file_system)), options_(options), directory_(std::move(directory)) {}
+
+  std::optional<Failure> run() {
+    if (auto failure = look_at_files()) return failure;
+    if (auto failure = open_database()) return failure;
+    if (auto failure = read_own_records()) return failure;
+    if (creating_) return create();
+    if (auto failure = check_identity()) return failure;
+    if (auto failure = check_witness()) return failure;
+    return begin_epoch();
+  }
+
+  std::unique_ptr<core::ShardStore> finish(core::Executor& executor, StoreInfo* info) {
+    info->store_id = record_.store_id;
+    info->format = record_.format;
+    info->created = creating_;
+    info->recovered_seq = commit_.seq;
+    info->acked_seq = acked_->value();
+    Health& health = *database_->health;
+    RocksStore::Parts parts{
+        std::move(directory_), std::move(database_), std::move(*acked_), record_, commit_,
+        options_.sizes,        options_.read_only};
+    auto store = std::make_unique<RocksStore>(std::move(parts), executor);
+    health.arm();
+    return store;
+  }
+  // A failure of a RocksDB thread during the open.
+  std::optional<Failure> background_failure() const {
+    return database_ ? database_->health->first() : std::nullopt;
+  }
+
+ private:
+  Failure damage(std::string text) const {
+    return {FailureKind::kDamage, directory_.path() + ": " + std::move(text)};
+  }
+
+  std::optional<Failure> look_at_files() {
+    auto identity = directory_.read_identity();
+    if (auto* failure = std::get_if<Failure>(&identity)) return std::move(*failure);
+    identity_ = std::get<std::optional<StoreIdentity>>(std::move(identity));
+    if (identity_ && identity_->format > kStoreFormat) {
+      return newer_format(directory_, identity_->format);
+    }
+    if (identity_ && !directory_.has_database()) {
+      return damage("the store " + identity_->store_id +
+                    " was here, but its database (db/CURRENT) is missing");
+    }
+    // The identity file is the last step of a creation. Without it, either there is nothing yet or
+    // a creation was cut short; which of the two the database tells.
+    creating_ = !identity_;
+    if (creating_ && (!options_.create || options_.read_only)) {
+      return Failure{FailureKind::kConfig,
+                     "data directory " + directory_.path() + " holds no Rota store"};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Failure> open_database() {
+    RocksOpenOptions rocks;
+    rocks.path = directory_.database_path();
+    rocks.create = creating_;
+    rocks.read_only = options_.read_only;
+    rocks.sizes = options_.sizes;
+    rocks.on_fatal = options_.on_fatal;
+    std::optional<Failure> failure;
+    database_ = open_rocks(rocks, file_system_, &failure);
+    // Damage in a log refuses the open here. A later version looks closer before it refuses: it
+    // keeps the log files aside and scans the newest one behind the reported record. When a record
+    // with a valid checksum follows there, synced data is damaged and the refusal stands (with the
+    // last good batch named); when none follows, the record was torn while nobody had been told of
+    // it, and the open goes on without it. Until then the refusal errs on the safe side.
+    return failure;
+  }
+
+  std::optional<Failure> read_own_records() {
+    std::string bytes;
+    rocksdb::Status status = database_->get_own(store_record_key(), nullptr, &bytes);
+    if (status.IsNotFound()) {
+      if (creating_ && !database_->has_rows()) return std::nullopt;
+      return damage("the database has rows but no store record");
+    }
+    if (!status.ok()) return rocks_failure(status, "read the store record");
+    const auto record = decode_store_record(bytes);
+    if (!record) return damage("the store record fails its checksum");
+    status = database_->get_own(commit_record_key(), nullptr, &bytes);
+    if (!status.ok()) return rocks_failure(status, "read the commit record");
+    const auto commit = decode_commit_record(bytes);
+    if (!commit) return damage("the commit record fails its checksum");
+    record_ = *record;
+    commit_ = *commit;
+    if (creating_ && commit_.seq > 0) {
+      return damage("the file store_id is missing, but the database holds batches up to " +
+                    std::to_string(commit_.seq));
+    }
+    return std::nullopt;
+  }
+
+  // Database first, witness next, identity last: a crash in between is finished by the next open.
+  std::optional<Failure> create() {
+    if (record_.store_id.empty()) record_ = {kStoreFormat, new_store_id(), 1};
+    if (auto failure = begin_epoch()) return failure;
+    const auto status = database_->put_own(store_record_key(), encode(record_));
+    if (!status.ok()) return rocks_failure(status, "write the store record");
+    if (auto failure = open_witness(/*create=*/true)) return failure;
+    return directory_.write_identity({record_.format, record_.store_id});
+  }
+
+  std::optional<Failure> check_identity() {
+    if (record_.store_id != identity_->store_id) {
+      return Failure{FailureKind::kConfig,
+                     "data directory " + directory_.path() + ": the file store_id names store " +
+                         identity_->store_id + ", the database is of store " + record_.store_id +
+                         ": two copies were mixed, put the right files back together"};
+    }
+    if (options_.read_only && record_.format != kStoreFormat) {
+      return Failure{FailureKind::kConfig, "data directory " + directory_.path() + " has format " +
+                                               std::to_string(record_.format) +
+                                               ", and a check does not upgrade it"};
+    }
+    return upgrade(directory_, *database_, &record_);
+  }
+
+  std::optional<Failure> open_witness(bool create) {
+    auto opened = AckedSeq::open(directory_.file(kWitnessFile), create);
+    if (auto* failure = std::get_if<Failure>(&opened)) return std::move(*failure);
+    acked_.emplace(std::get<AckedSeq>(std::move(opened)));
+    return create ? directory_.sync_entries() : std::nullopt;
+  }
+
+  std::optional<Failure> check_witness() {
+    if (auto failure = open_witness(/*create=*/false)) return failure;
+    if (commit_.seq >= acked_->value()) return std::nullopt;
+    return damage("acknowledged data is missing: the database ends at batch " +
+                  std::to_string(commit_.seq) + ", batch " + std::to_string(acked_->value()) +
+                  " was acknowledged (file acked_seq)");
+  }
+
+  // From here on nothing of an earlier epoch can be mistaken for ours.
+  std::optional<Failure> begin_epoch() {
+    if (options_.read_only) return std::nullopt;
+    ++commit_.epoch;
+    const auto status = database_->put_own(commit_record_key(), encode(commit_));
+    if (!status.ok()) return rocks_failure(status, "begin epoch " + std::to_string(commit_.epoch));
+    return std::nullopt;
+  }
+
+  const std::shared_ptr<rocksdb::FileSystem> file_system_;
+  const OpenOptions& options_;
+  DataDirectory directory_;
+  std::optional<StoreIdentity> identity_;
+  bool creating_ = false;
+  std::unique_ptr<RocksDatabase> database_;
+  StoreRecord record_;
+  CommitRecord commit_;
+  std::optional<AckedSeq> acked_;
+};
+
+}  // namespace
+
+OpenResult open_store_on(std::shared_ptr<rocksdb::FileSystem> file_system,
+                         const OpenOptions& options, core::Executor& executor) {
+  const auto begin = std::chrono::steady_clock::now();
+  OpenResult result;
+  DataDirectory::Options where;
+  where.path = options.directory;
+  where.create = options.create && !options.read_only;
+  where.allow_network_file_system = options.allow_network_file_system;
+  auto directory = DataDirectory::open(where);
+  if (auto* failure = std::get_if<Failure>(&directory)) {
+    result.failure = std::move(*failure);
+    return result;
+  }
+  Opening opening(std::move(file_system), options, std::get<DataDirectory>(std::move(directory)));
+  result.failure = opening.run();
+  if (!result.failure) result.failure = opening.background_failure();
+  if (result.failure) return result;
+  result.store = opening.finish(executor, &result.info);
+  const auto took = std::chrono::steady_clock::now() - begin;
+  result.info.open_ms = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(took).count());
+  return result;
+}
+
+OpenResult open_store(const OpenOptions& options, core::Executor& executor) {
+  return open_store_on(rocksdb::FileSystem::Default(), options, executor);
+}
+
+}  // namespace rota::store

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/rocks_open.h"
+
+#include <utility>
+#include <vector>
+
+#include "store/rocks_key.h"
+#include "store/rocks_options.h"
+
+namespace rota::store {
+
+RocksDatabase::~RocksDatabase() {
+  if (db == nullptr) return;
+  if (state != nullptr) db->DestroyColumnFamilyHandle(state);
+  if (payload != nullptr) db->DestroyColumnFamilyHandle(payload);
+  db.reset();
+}
+
+rocksdb::ColumnFamilyHandle* RocksDatabase::family(core::Keyspace keyspace) const {
+  return in_payload_family(keyspace) ? payload : state;
+}
+
+rocksdb::Status RocksDatabase::get_own(const std::string& key, const rocksdb::Snapshot* snapshot,
+                                       std::string* value) const {
+  rocksdb::ReadOptions options;
+  options.snapshot = snapshot;
+  return db->Get(options, state, key, value);
+}
+
+rocksdb::Status RocksDatabase::put_own(const std::string& key, const std::string& value) {
+  rocksdb::WriteOptions options;
+  options.sync = true;
+  return db->Put(options, state, key, value);
+}
+
+bool RocksDatabase::has_rows() const {
+  for (rocksdb::ColumnFamilyHandle* one : {state, payload}) {
+    const std::unique_ptr<rocksdb::Iterator> it(db->NewIterator(rocksdb::ReadOptions(), one));
+    it->SeekToFirst();
+    if (it->Valid() || !it->status().ok()) return true;
+  }
+  return false;
+}
+
+std::unique_ptr<RocksDatabase> open_rocks(const RocksOpenOptions& options,
+                                          std::shared_ptr<rocksdb::FileSystem> file_system,
+                                          std::optional<Failure>* failure) {
+  auto opened = std::make_unique<RocksDatabase>();
+  opened->health = std::make_shared<Health>(options.on_fatal);
+  opened->env = rocksdb::NewCompositeEnv(watch_reads(std::move(file_system), opened->health));
+  opened->listener = std::make_shared<RocksListener>(opened->health);
+
+  rocksdb::DBOptions db_options =
+      database_options(options.sizes, opened->env.get(), opened->listener);
+  db_options.create_if_missing = options.create && !options.read_only;
+  db_options.create_missing_column_families = db_options.create_if_missing;
+  std::shared_ptr<rocksdb::Logger> log_file;
+  rocksdb::Status status = opened->env->CreateDirIfMissing(options.path);
+  if (status.ok()) status = rocksdb::CreateLoggerFromOptions(options.path, db_options, &log_file);
+  if (!status.ok()) {
+    *failure = rocks_failure(status, "open " + options.path);
+    return nullptr;
+  }
+  const auto log = std::make_shared<DamageLogger>(std::move(log_file));
+  db_options.info_log = log;
+
+  const FamilyOptions families = family_options(options.sizes);
+  const std::vector<rocksdb::ColumnFamilyDescriptor> descriptors = {
+      {rocksdb::kDefaultColumnFamilyName, families.state}, {kPayloadFamily, families.payload}};
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* db = nullptr;
+  status = options.read_only
+               ? rocksdb::DB::OpenForReadOnly(db_options, options.path, descriptors, &handles, &db)
+               : rocksdb::DB::Open(db_options, options.path, descriptors, &handles, &db);
+  if (!status.ok()) {
+    *failure = rocks_failure(status, "open " + options.path);
+    if (const auto first = opened->health->first()) *failure = first;
+    const std::string where = log->damage();
+    if (!where.empty()) (*failure)->text.append(" (").append(where).append(")");
+    return nullptr;
+  }
+  opened->db.reset(db);
+  opened->state = handles[0];
+  opened->payload = handles[1];
+  return opened;
+}
+
+}  // namespace rota::store

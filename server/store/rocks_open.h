@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The RocksDB part of opening, and open_store() over a given file system, which is where tests put
+// their faults.
+#pragma once
+
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "store/open.h"
+#include "store/rocks_failure.h"
+#include "store/rocks_watch.h"
+
+namespace rota::store {
+
+// An open database and what must outlive it. Destroying it writes nothing.
+struct RocksDatabase {
+  std::shared_ptr<Health> health;
+  std::unique_ptr<rocksdb::Env> env;
+  std::shared_ptr<RocksListener> listener;
+  std::unique_ptr<rocksdb::DB> db;
+  rocksdb::ColumnFamilyHandle* state = nullptr;
+  rocksdb::ColumnFamilyHandle* payload = nullptr;
+
+  ~RocksDatabase();
+  rocksdb::ColumnFamilyHandle* family(core::Keyspace keyspace) const;
+  // The value of one of the store's own keys (store_record.h), at a snapshot or now.
+  rocksdb::Status get_own(const std::string& key, const rocksdb::Snapshot* snapshot,
+                          std::string* value) const;
+  // Synced.
+  rocksdb::Status put_own(const std::string& key, const std::string& value);
+  bool has_rows() const;
+};
+
+struct RocksOpenOptions {
+  std::string path;
+  bool create = false;  // also finishes a creation that was cut short
+  bool read_only = false;
+  StoreSizes sizes;
+  FatalFn on_fatal;
+};
+
+// nullptr with *failure set. The health is not armed yet.
+std::unique_ptr<RocksDatabase> open_rocks(const RocksOpenOptions& options,
+                                          std::shared_ptr<rocksdb::FileSystem> file_system,
+                                          std::optional<Failure>* failure);
+
+OpenResult open_store_on(std::shared_ptr<rocksdb::FileSystem> file_system,
+                         const OpenOptions& options, core::Executor& executor);
+
+}  // namespace rota::store

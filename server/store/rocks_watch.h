@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What RocksDB tells from its own threads: background errors, write stalls, failed reads of files,
+// and the warnings it writes while it opens. All of it ends in a Health or in a counter.
+#pragma once
+
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+#include <rocksdb/listener.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "store/rocks_failure.h"
+
+namespace rota::store {
+
+// Turns any background error into a failure and forbids RocksDB's own recovery from it: resuming
+// would repeat a failed sync, whose second success proves nothing.
+class RocksListener final : public rocksdb::EventListener {
+ public:
+  explicit RocksListener(std::shared_ptr<Health> health) : health_(std::move(health)) {}
+
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override;
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason reason, rocksdb::Status error,
+                            bool* auto_recovery) override;
+  void OnStallConditionsChanged(const rocksdb::WriteStallInfo& info) override;
+
+  // The worst stall condition of the families now.
+  rocksdb::WriteStallCondition stall() const;
+
+ private:
+  const std::shared_ptr<Health> health_;
+  std::atomic<rocksdb::WriteStallCondition> state_{rocksdb::WriteStallCondition::kNormal};
+  std::atomic<rocksdb::WriteStallCondition> payload_{rocksdb::WriteStallCondition::kNormal};
+};
+
+// Passes everything on and fails the store at the first file read that the device refuses. RocksDB
+// 7.8 can lose rows in a compaction that meets such an error at the start of a file and goes on.
+std::shared_ptr<rocksdb::FileSystem> watch_reads(std::shared_ptr<rocksdb::FileSystem> base,
+                                                 std::shared_ptr<Health> health);
+
+// Writes to RocksDB's LOG file and keeps the last warnings about damage: the status of a failed
+// open names neither the log file nor the place, the warning before it does.
+class DamageLogger final : public rocksdb::Logger {
+ public:
+  explicit DamageLogger(std::shared_ptr<rocksdb::Logger> target);
+
+  using rocksdb::Logger::Logv;
+  void Logv(const char* format, va_list ap) override;
+  void Logv(rocksdb::InfoLogLevel level, const char* format, va_list ap) override;
+  void LogHeader(const char* format, va_list ap) override { target_->LogHeader(format, ap); }
+  void Flush() override { target_->Flush(); }
+  std::size_t GetLogFileSize() const override { return target_->GetLogFileSize(); }
+
+  // The warnings about damage since open, joined; empty when there were none.
+  std::string damage() const;
+
+ private:
+  rocksdb::Status CloseImpl() override { return target_->Close(); }
+
+  const std::shared_ptr<rocksdb::Logger> target_;
+  mutable std::mutex mutex_;
+  std::vector<std::string> damage_;
+};
+
+}  // namespace rota::store
