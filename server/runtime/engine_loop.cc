@@ -23,8 +23,6 @@ constexpr std::int64_t kLookMs = 500;
 // While a commit is in flight nothing can be sealed: only this many waiting commands are worth the
 // switch to apply them already.
 constexpr std::size_t kWakeAtCommandsInFlight = 32;
-// Turns sealed behind a slow commit for the sake of heartbeats.
-constexpr std::size_t kSealedMax = 8;
 
 base::Error store_failed() {
   return base::make_error(Reason::kStoreFailed,
@@ -210,7 +208,7 @@ bool EngineLoop::step() {
   if (!in_flight_) seal_and_submit();
   release_durable();
   take_commands();
-  seal_and_submit();
+  if (!in_flight_) seal_and_submit();
   release_durable();
   if (failed()) return false;
   return sleep();
@@ -286,17 +284,17 @@ bool EngineLoop::forget(CallId call) {
 }
 
 void EngineLoop::take_commands() {
-  // Behind a slow commit only heartbeats go on: all else would only grow what is not durable.
   std::vector<Incoming> taken;
   bool all_taken = false;
   {
     std::lock_guard lock(mutex_);
+    const bool full = turn_full();
     std::size_t commands = turn_commands_;
     std::size_t items = turn_items_;
     std::size_t bytes = turn_bytes_;
     for (auto cls : {AdmissionClass::kBeat, AdmissionClass::kClosing, AdmissionClass::kOpening}) {
       const bool beats = cls == AdmissionClass::kBeat;
-      if (!beats && !sealed_.empty()) break;
+      if (!beats && full) break;
       while (beats || (commands < options_.turn_commands && items < options_.turn_items &&
                        bytes < options_.turn_bytes)) {
         std::optional<Incoming> next = queue_.pop(cls);
@@ -313,20 +311,19 @@ void EngineLoop::take_commands() {
   }
   const core::Now at = now();
   for (Incoming& incoming : taken) apply(std::move(incoming), at);
+  // A heartbeat that saw nothing pending is answered now: a slow disk must not starve it.
+  for (core::Reply& reply : engine_.take_immediate()) answer(std::move(reply));
   std::erase_if(early_cancels_, [&](CallId call) { return forget(call) || all_taken; });
 }
 
 bool EngineLoop::turn_full() const {
   return turn_commands_ >= options_.turn_commands || turn_items_ >= options_.turn_items ||
-         turn_bytes_ >= options_.turn_bytes;
+         turn_bytes_ >= options_.turn_bytes || engine_.full();
 }
 
 void EngineLoop::apply(Incoming incoming, core::Now at) {
   core::Command& command = incoming.command;
-  const bool beat = std::holds_alternative<core::Heartbeat>(command.body);
-  if (beat) {
-    beat_waits_ = true;
-  } else {
+  if (!std::holds_alternative<core::Heartbeat>(command.body)) {
     ++turn_commands_;
     turn_items_ += incoming.size.items;
     turn_bytes_ += incoming.size.bytes;
@@ -345,11 +342,6 @@ void EngineLoop::apply(Incoming incoming, core::Now at) {
 }
 
 bool EngineLoop::seal_due() const {
-  if (in_flight_ || !sealed_.empty()) {
-    // The turn must wait for the disk, but a heartbeat's answer needs no commit.
-    return beat_waits_ && sealed_.size() < kSealedMax && in_flight_ &&
-           clock_.mono_ms() - in_flight_since_ms_ > options_.slow_commit_ms;
-  }
   if (touched_ || more_) return true;
   return clock_.mono_ms() >= wake_mono_ms_ || clock_.wall_ms() >= wake_wall_ms_;
 }
@@ -359,7 +351,7 @@ bool EngineLoop::small_turn() const {
 }
 
 void EngineLoop::seal_and_submit() {
-  if (!seal_due()) return submit_sealed();
+  if (!seal_due()) return;
   if (executor_ != nullptr) {
     std::lock_guard lock(mutex_);
     executor_->set_prefer_inline(small_turn() && queue_.empty());
@@ -368,30 +360,18 @@ void EngineLoop::seal_and_submit() {
   ++turns_sealed_;
   ++counts_.turns;
   touched_ = false;
-  beat_waits_ = false;
   more_ = turn.more;
   idle_turn_ = !turn.batch && turn.replies.empty() && turn.reads.empty();
   wake_mono_ms_ = turn.wake_mono_ms;
   wake_wall_ms_ = turn.wake_wall_ms;
   turn_commands_ = turn_items_ = turn_bytes_ = 0;
 
-  const auto now_leaving = std::stable_partition(turn.replies.begin(), turn.replies.end(),
-                                                 [](const core::Reply& r) { return !r.immediate; });
-  std::vector<core::Reply> immediate(std::make_move_iterator(now_leaving),
-                                     std::make_move_iterator(turn.replies.end()));
-  turn.replies.erase(now_leaving, turn.replies.end());
-  for (core::Reply& reply : immediate) answer(std::move(reply));
 
-  sealed_.push_back(std::move(turn));
-  submit_sealed();
-}
-
-void EngineLoop::submit_sealed() {
-  while (!sealed_.empty() && !(sealed_.front().batch && in_flight_)) {
-    core::Turn turn = std::move(sealed_.front());
-    sealed_.pop_front();
-    submit(std::move(turn));
+  for (core::Reply& reply : turn.replies) {
+    if (reply.immediate) answer(std::move(reply));
   }
+  std::erase_if(turn.replies, [](const core::Reply& reply) { return reply.immediate; });
+  submit(std::move(turn));
 }
 
 void EngineLoop::submit(core::Turn turn) {
@@ -571,10 +551,10 @@ void EngineLoop::note_stall() {
 
 // False when the loop was asked to stop and everything accepted is done.
 bool EngineLoop::sleep() {
-  const bool in_hand = in_flight_ || !sealed_.empty() || !held_.empty() || reads_open_ > 0;
+  const bool in_hand = in_flight_ || !held_.empty() || reads_open_ > 0;
   std::unique_lock lock(mutex_);
   if (!mail_.empty() || std::exchange(poked_, false)) return true;
-  const bool may_take = may_take_commands();
+  const bool may_take = !turn_full();
   if (!queue_.empty(AdmissionClass::kBeat) || (may_take && !queue_.empty())) {
     // While a commit is in flight a few commands are not worth another look; it ends by itself.
     if (!in_flight_ || queue_.commands() >= kWakeAtCommandsInFlight) return true;

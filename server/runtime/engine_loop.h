@@ -67,7 +67,8 @@ struct EngineLoopOptions {
   std::size_t turn_bytes = base::limits::kBatchBytesMax;
   // The loop or a commit that stood still this long did not see heartbeats: leases are extended.
   std::int64_t stall_ms = 500;
-  // A commit that takes longer than this no longer holds back answers that need no commit.
+  // While a commit takes longer than this, the loop looks for heartbeats, which need no commit; and
+  // the next commit is left to the commit thread.
   std::int64_t slow_commit_ms = 100;
   // At most this many commands in a turn for the loop to commit it itself.
   std::size_t inline_commands = 4;
@@ -181,7 +182,6 @@ class EngineLoop {
   bool seal_due() const;
   void seal_and_submit();
   bool small_turn() const;
-  void submit_sealed();
   void submit(core::Turn turn);
   void issue_reads(std::vector<core::ReadIssue> reads);
   void release_durable();
@@ -194,7 +194,6 @@ class EngineLoop {
   void end_all(const base::Error& error);
   void note_stall();
   bool sleep();
-  bool may_take_commands() const { return sealed_.empty() && !turn_full(); }
   void wake_locked();
   core::Now now() const { return {clock_.wall_ms(), clock_.mono_ms()}; }
 
@@ -231,7 +230,6 @@ class EngineLoop {
   std::unordered_map<core::CallId, Call> calls_;
   std::deque<std::pair<std::uint64_t, core::CallId>> cancelled_;  // gone after this turn's release
   std::vector<core::CallId> early_cancels_;  // of calls that may still be in the queue
-  std::deque<core::Turn> sealed_;  // in order, not yet given to the store
   std::deque<core::Turn> held_;    // given to the store, not yet released
   bool in_flight_ = false;
   std::int64_t in_flight_since_ms_ = 0;
@@ -244,7 +242,6 @@ class EngineLoop {
   std::size_t turn_items_ = 0;
   std::size_t turn_bytes_ = 0;
   bool touched_ = true;  // something happened since the last seal
-  bool beat_waits_ = false;
   bool more_ = false;
   bool idle_turn_ = false;  // the last turn did nothing
   std::int64_t wake_mono_ms_ = 0;

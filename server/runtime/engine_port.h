@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "core/command.h"
 #include "core/effect.h"
@@ -22,6 +23,8 @@ class EnginePort {
   virtual void committed(core::CommitSeq seq, core::Now now) = 0;
   virtual void stalled(std::int64_t gap_ms) = 0;
   virtual void drain() = 0;
+  virtual std::vector<core::Reply> take_immediate() = 0;
+  virtual bool full() const = 0;
   virtual core::Turn seal(core::Now now) = 0;
   virtual core::EngineStats stats() const = 0;
 };
@@ -37,6 +40,8 @@ class CoreEnginePort final : public EnginePort {
   void committed(core::CommitSeq seq, core::Now now) override { engine_.committed(seq, now); }
   void stalled(std::int64_t gap_ms) override { engine_.stalled(gap_ms); }
   void drain() override { engine_.drain(); }
+  std::vector<core::Reply> take_immediate() override { return engine_.take_immediate(); }
+  bool full() const override { return engine_.full(); }
   core::Turn seal(core::Now now) override { return engine_.seal(now); }
   core::EngineStats stats() const override { return engine_.stats(); }
 
