@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/status.h"
+
+#include <google/protobuf/any.pb.h>
+
+#include <string>
+#include <string_view>
+
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace rota::internal {
+namespace {
+
+Code to_code(int grpc_code) {
+  switch (static_cast<grpc::StatusCode>(grpc_code)) {
+    case grpc::StatusCode::INVALID_ARGUMENT:
+    case grpc::StatusCode::OUT_OF_RANGE:
+      return Code::kInvalid;
+    case grpc::StatusCode::NOT_FOUND:
+      return Code::kNotFound;
+    case grpc::StatusCode::ALREADY_EXISTS:
+    case grpc::StatusCode::ABORTED:
+      return Code::kConflict;
+    case grpc::StatusCode::FAILED_PRECONDITION:
+      return Code::kPrecondition;
+    case grpc::StatusCode::PERMISSION_DENIED:
+    case grpc::StatusCode::UNAUTHENTICATED:
+      return Code::kDenied;
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      return Code::kExhausted;
+    case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::CANCELLED:
+      return Code::kUnavailable;
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return Code::kTimeout;
+    default:
+      return Code::kInternal;
+  }
+}
+
+// What the transport reports has no reason of the server's table.
+const char* transport_reason(grpc::StatusCode code) {
+  switch (code) {
+    case grpc::StatusCode::UNAVAILABLE:
+      return "SERVER_UNREACHABLE";
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return "DEADLINE_EXCEEDED";
+    case grpc::StatusCode::CANCELLED:
+      return "CANCELLED";
+    case grpc::StatusCode::UNIMPLEMENTED:
+      return "NOT_SUPPORTED_BY_SERVER";
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      return "MESSAGE_TOO_LARGE";
+    default:
+      return "TRANSPORT_FAILURE";
+  }
+}
+
+Millis to_millis(const google::protobuf::Duration& duration) {
+  return Millis(duration.seconds() * 1000 + duration.nanos() / 1'000'000);
+}
+
+template <class Message>
+bool read(const google::protobuf::Any& any, std::string_view name, Message& message) {
+  const std::string_view url(any.type_url());
+  return url.size() > name.size() && url.substr(url.size() - name.size()) == name &&
+         url[url.size() - name.size() - 1] == '/' && message.ParseFromString(any.value());
+}
+
+// True when an ErrorInfo was among the details: the server itself spoke.
+bool read_details(const std::string& bytes, Error& error) {
+  google::rpc::Status details;
+  if (bytes.empty() || !details.ParseFromString(bytes)) return false;
+  bool spoke = false;
+  for (const auto& any : details.details()) {
+    google::rpc::ErrorInfo info;
+    google::rpc::BadRequest bad;
+    google::rpc::RetryInfo retry;
+    if (read(any, "google.rpc.ErrorInfo", info)) {
+      error.reason = info.reason();
+      spoke = true;
+    } else if (read(any, "google.rpc.BadRequest", bad)) {
+      if (bad.field_violations_size() > 0) error.field = bad.field_violations(0).field();
+    } else if (read(any, "google.rpc.RetryInfo", retry)) {
+      error.retry_after = to_millis(retry.retry_delay());
+    }
+  }
+  return spoke;
+}
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+Fault to_fault(const grpc::Status& status) {
+  const grpc::StatusCode code = status.error_code();
+  Fault fault;
+  fault.error.code = to_code(code);
+  fault.error.message = status.error_message();
+  fault.from_server = read_details(status.error_details(), fault.error);
+  if (fault.from_server) {
+    fault.may_repeat = code == grpc::StatusCode::UNAVAILABLE;
+    // The one answer of the server that leaves it open: the disk failed under the commit.
+    fault.unknown = fault.error.reason == "STORE_FAILED";
+    return fault;
+  }
+  fault.error.reason = transport_reason(code);
+  switch (code) {
+    case grpc::StatusCode::UNAVAILABLE:
+      // Only the text tells a connection that was never made from one that broke; any other text
+      // counts as sent, which is the safe side.
+      fault.never_sent = contains(fault.error.message, "failed to connect to all addresses") ||
+                         contains(fault.error.message, "DNS resolution failed");
+      fault.unknown = !fault.never_sent;
+      fault.may_repeat = true;
+      break;
+    case grpc::StatusCode::CANCELLED:  // a server that goes down cancels its calls
+      fault.unknown = true;
+      fault.may_repeat = true;
+      break;
+    case grpc::StatusCode::UNKNOWN:  // how gRPC reports some connections that break under a call
+      fault.unknown = true;
+      fault.may_repeat = contains(fault.error.message, "Stream removed");
+      if (fault.may_repeat) fault.error.code = Code::kUnavailable;
+      break;
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+    case grpc::StatusCode::INTERNAL:
+      fault.unknown = true;
+      break;
+    default:
+      break;
+  }
+  return fault;
+}
+
+Error to_error(const v1::ItemError& item) {
+  Error error;
+  error.code = to_code(item.code());
+  error.reason = item.reason();
+  error.field = item.field();
+  error.message = item.message();
+  if (item.has_retry_after()) error.retry_after = to_millis(item.retry_after());
+  return error;
+}
+
+Error invalid(std::string field, std::string message) {
+  Error error;
+  error.code = Code::kInvalid;
+  error.reason = "INVALID_FIELD";
+  error.field = std::move(field);
+  error.message = std::move(message);
+  return error;
+}
+
+Error closed_error() {
+  Error error;
+  error.code = Code::kUnavailable;
+  error.reason = "CLIENT_CLOSED";
+  error.message = "the client is closed";
+  return error;
+}
+
+}  // namespace rota::internal
