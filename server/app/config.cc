@@ -254,7 +254,7 @@ Status apply_flags(Config& config, const CommandLine& line) {
 }
 
 std::string toml_value(const base::ServerOptions& options, const OptionInfo& info) {
-  const std::string text = option_text(options, info);
+  std::string text = option_text(options, info);
   if (info.type == OptionType::kFlag || info.type == OptionType::kCount) return text;
   std::ostringstream out;
   out << toml::value<std::string>(text);

@@ -76,6 +76,9 @@ struct Error {
   bool operator==(const Error&) const = default;
 };
 
+template <class T>
+class Result;
+
 // "PAYLOAD_TOO_LARGE: payload: 312 KiB, limit 256 KiB", for logs and tests.
 std::string to_string(const Error& error);
 
@@ -90,6 +93,16 @@ inline Error invalid_field(std::string field, std::string message) {
 // "jobs[3].payload".
 Error in_field(std::string_view prefix, Error error);
 
+namespace internal {
+
+// Something else than a T, an Error or a Result that becomes a T by itself: a literal for a string.
+template <class U, class T>
+concept ConvertsTo = std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
+                     !std::is_same_v<std::remove_cvref_t<U>, Error> &&
+                     !std::is_same_v<std::remove_cvref_t<U>, Result<T>>;
+
+}  // namespace internal
+
 // A value or an error, in the shape of std::expected (which GCC 12 has only in C++23). Reading the
 // value of an error, or the error of a value, ends the process: it is a fault of the program.
 template <class T>
@@ -97,13 +110,11 @@ class [[nodiscard]] Result {
  public:
   using value_type = T;
 
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(*explicit*)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(*explicit*)
-  template <class U>
-  requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
-           !std::is_same_v<std::remove_cvref_t<U>, Error> &&
-           !std::is_same_v<std::remove_cvref_t<U>, Result>) Result(U&& value)
-      : state_(std::in_place_index<0>, std::forward<U>(value)) {}  // NOLINT
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
+  template <internal::ConvertsTo<T> U>
+  Result(U&& value)  // NOLINT: implicit like the two above, and no candidate for copy or move
+      : state_(std::in_place_index<0>, std::forward<U>(value)) {}
 
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
@@ -147,7 +158,7 @@ class [[nodiscard]] Result<void> {
   using value_type = void;
 
   Result() = default;
-  Result(Error error) : error_(std::move(error)) {}  // NOLINT(*explicit*)
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT: implicit
 
   bool has_value() const { return !error_.has_value(); }
   explicit operator bool() const { return has_value(); }
