@@ -101,7 +101,8 @@ struct CancelJob {
 struct RedriveJob {
   JobKey key;
 };
-// A final job and all that is kept of it, its business key included.
+// A final job and all that is kept of it. A DEAD job gives its business key back; the ledger entry
+// of an effect that is done stays.
 struct DeleteJob {
   JobKey key;
 };

@@ -102,6 +102,12 @@ class Engine {
   // taken (the runtime refuses them).
   void drain();
 
+  // Replies that need not wait for any batch; may be called at any time between turns, so that
+  // heartbeats are answered while a commit is slow.
+  std::vector<Reply> take_immediate();
+  // The open batch has reached its limit: seal before applying more.
+  bool full() const;
+
   Turn seal(Now now);
 
   EngineStats stats() const;

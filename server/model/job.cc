@@ -154,6 +154,7 @@ std::string encode(const JobBody& b) {
   if (bits & kHasKey) {
     w.str(b.key_scope);
     w.str(b.business_key);
+    w.str(b.payload_hash);
   }
   if (bits & kHasTimeout) w.svarint(*b.attempt_timeout_ms);
   if (bits & kHasRetry) put_retry(w, *b.retry);
@@ -183,6 +184,7 @@ bool decode(std::string_view bytes, JobBody* out) {
   if (bits & kHasKey) {
     b.key_scope = r.str();
     b.business_key = r.str();
+    b.payload_hash = r.str();
   }
   if (bits & kHasTimeout) b.attempt_timeout_ms = r.svarint();
   if (bits & kHasRetry) b.retry = get_retry(r);

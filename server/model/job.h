@@ -88,6 +88,7 @@ struct JobBody {
   Labels labels;
   std::string key_scope;  // ledger scope; meaningful with business_key only
   std::string business_key;
+  std::string payload_hash;  // SHA-256; with business_key only
   std::optional<std::int64_t> attempt_timeout_ms;  // unset: the queue's
   std::optional<RetryPolicy> retry;                // unset: the queue's
   std::int64_t run_at_ms = 0;                      // 0 = at once

@@ -43,6 +43,8 @@ std::string operation(std::uint64_t number) {
 std::string queue_settings(std::uint32_t queue) { return tagged_u32('q', queue); }
 std::string queue_counters(std::uint32_t queue) { return tagged_u32('c', queue); }
 
+std::string queue_dropped(std::uint32_t queue) { return tagged_u32('d', queue); }
+
 std::string grant(std::uint64_t number) {
   Writer w;
   w.u64(number);

@@ -7,6 +7,7 @@
 //                'o' | operation number u64                   operation
 //   kQueueState  'q' | queue u32                              settings
 //                'c' | queue u32                              counters
+//                'd' | queue u32                              dropped: its rows are being removed
 //   kGrant       grant number u64 (its first token)           grant record
 //   kJob, kSide, kPayload
 //                queue u32 | 255 - priority u8 | seq u64      body or pointer, side record, payload
@@ -36,6 +37,7 @@ std::string engine_meta();
 std::string operation(std::uint64_t number);
 std::string queue_settings(std::uint32_t queue);
 std::string queue_counters(std::uint32_t queue);
+std::string queue_dropped(std::uint32_t queue);
 std::string grant(std::uint64_t number);
 
 std::string job(const JobKey& key);

@@ -89,6 +89,7 @@ std::string encode(const LedgerEntry& v) {
   w.str(v.payload_hash);
   w.str(v.result);
   w.svarint(v.done_ms);
+  w.svarint(v.expires_ms);
   return w.seal();
 }
 
@@ -102,6 +103,7 @@ bool decode(std::string_view bytes, LedgerEntry* out) {
   v.payload_hash = r.str();
   v.result = r.str();
   v.done_ms = r.svarint();
+  v.expires_ms = r.svarint();
   if (!r.at_end()) return false;
   *out = std::move(v);
   return true;

@@ -64,6 +64,7 @@ struct LedgerEntry {
   std::string payload_hash;  // SHA-256
   std::string result;        // kDone
   std::int64_t done_ms = 0;
+  std::int64_t expires_ms = 0;  // kForever: never
 };
 
 // A remembered answer of a call with a request id.

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Start: what must be in memory is read back and checked, nothing else; waiting jobs stay on disk.
+#include <algorithm>
+
+#include "base/limits.h"
+#include "core/engine_impl.h"
+#include "model/bytes.h"
+#include "model/job_id.h"
+
+namespace rota::core {
+
+namespace keys = model::keys;
+
+namespace {
+
+Error damaged(const std::string& what) {
+  return base::make_error(Reason::kStoreFailed, "damaged record: " + what);
+}
+
+// Up to 20 % of the ttl, so that leases of many workers do not end together.
+std::int64_t restart_jitter_ms(std::uint64_t token, std::int64_t ttl_ms) {
+  std::uint64_t h = token * 0x9e3779b97f4a7c15ULL;
+  h ^= h >> 32U;
+  return static_cast<std::int64_t>(h % static_cast<std::uint64_t>(std::max<std::int64_t>(1, ttl_ms / 5)));
+}
+
+}  // namespace
+
+base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
+  std::optional<Error> fault;
+  std::string detail;
+  const auto each = [&](Keyspace keyspace, const auto& row) {
+    if (fault) return;
+    const ReadError error = store.load(
+        keyspace,
+        [&](std::string_view key, std::string_view value) {
+          row(key, value);
+          return !fault.has_value();
+        },
+        &detail);
+    if (error != ReadError::kNone && !fault) fault = damaged(detail);
+  };
+
+  last_seq_ = store.last_committed();
+  each(Keyspace::kMeta, [&](std::string_view key, std::string_view value) {
+    if (key == keys::engine_meta()) {
+      if (!model::decode(value, &meta_)) fault = damaged("engine counters");
+    } else if (!key.empty() && key.front() == 'o') {
+      model::Operation operation;
+      if (!model::decode(value, &operation)) {
+        fault = damaged("operation");
+        return;
+      }
+      operations_[operation.number] = std::move(operation);
+    }
+  });
+  now_.wall_ms = meta_.now_ms;
+  const std::int64_t gap_ms = now.wall_ms - meta_.now_ms;
+  now_.mono_ms = now.mono_ms;
+  advance_time(now);
+  wall_seen_ms_ = now.wall_ms;
+  if (meta_.now_ms != 0 && gap_ms > base::limits::kStartGapMs) {
+    hold_deletions_until_mono_ms_ = now.mono_ms + base::limits::kDeletionHoldMs;
+  }
+
+  std::map<std::uint32_t, model::QueueCounters> counters;
+  each(Keyspace::kQueueState, [&](std::string_view key, std::string_view value) {
+    const char tag = key.empty() ? '\0' : key.front();
+    if (tag == 'q') {
+      auto q = std::make_unique<QueueState>();
+      if (!model::decode(value, &q->queue)) {
+        fault = damaged("queue settings");
+        return;
+      }
+      queue_numbers_[{q->queue.name_space, q->queue.name}] = q->queue.number;
+      const std::uint32_t number = q->queue.number;
+      queues_[number] = std::move(q);
+    } else if (tag == 'c' && key.size() == 5) {
+      model::QueueCounters c;
+      if (!model::decode(value, &c)) {
+        fault = damaged("queue counters");
+        return;
+      }
+      counters[model::Reader(key.substr(1)).u32()] = std::move(c);
+    } else if (tag == 'd' && key.size() == 5) {
+      dropped_.insert(model::Reader(key.substr(1)).u32());
+    }
+  });
+  if (fault) return *fault;
+  for (auto& [number, q] : queues_) {
+    auto it = counters.find(number);
+    if (it == counters.end()) return damaged("queue \"" + q->queue.name + "\" has no counters");
+    q->counters = std::move(it->second);
+    if (!q->counters.conserved()) {
+      return damaged("counters of queue \"" + q->queue.name + "\" do not add up");
+    }
+    if (q->counters.of(JobState::kReady) > 0) q->window.cover_none();
+    for (const JobState group : {JobState::kSucceeded, JobState::kDead, JobState::kCancelled,
+                                 JobState::kExpired}) {
+      if (q->counters.of(group) > 0) next_sweep_ms_[{number, group}] = now_.wall_ms;
+    }
+  }
+  for (auto& [number, operation] : operations_) {
+    auto it = queues_.find(operation.queue);
+    if (operation.done || it == queues_.end()) continue;
+    it->second->purges.push_back(number);
+    it->second->purge_barrier = std::max(it->second->purge_barrier, operation.barrier);
+  }
+  timers_.cover_none();
+
+  if (auto grants = load_grants(store); !grants) return grants.error();
+
+  each(Keyspace::kScheduler, [&](std::string_view key, std::string_view value) {
+    std::string what;
+    if (!book_.load(key, value, &what)) fault = damaged(what);
+  });
+  if (fault) return *fault;
+  book_.start();
+  return true;
+}
+
+// R1: every recorded lease that has not ended is live again with its full ttl from now. It counts
+// for limits from this moment (R2).
+base::Result<bool> EngineImpl::load_grants(const ShardStore& store) {
+  std::map<std::uint64_t, model::Grant> rows;
+  std::string detail;
+  std::optional<Error> fault;
+  const ReadError error = store.load(
+      Keyspace::kGrant,
+      [&](std::string_view key, std::string_view value) {
+        model::Grant grant;
+        if (key.size() != 8 || !model::decode(value, &grant)) {
+          fault = damaged("grant record");
+          return false;
+        }
+        rows.emplace(model::Reader(key).u64(), std::move(grant));
+        return true;
+      },
+      &detail);
+  if (fault) return *fault;
+  if (error != ReadError::kNone) return damaged(detail);
+
+  std::map<std::uint32_t, std::uint64_t> running;
+  for (auto& [number, grant] : rows) {
+    auto state = std::make_shared<GrantState>();
+    state->number = number;
+    state->session_id = grant.session_id;
+    state->worker_id = grant.worker_id;
+    state->principal = grant.principal;
+    state->request_hash = grant.request_hash;
+    state->ttl_ms = grant.ttl_ms;
+    state->granted_ms = grant.granted_ms;
+    state->granted_seq = grant.granted_seq;
+    ReadSpec spec;
+    for (const model::GrantEntry& entry : grant.entries) {
+      spec.gets.push_back({Keyspace::kJob, keys::job(entry.job)});
+      spec.gets.push_back({Keyspace::kSide, keys::job(entry.job)});
+    }
+    ReadResult result;
+    if (store.snapshot_read(spec, &result, &detail) != ReadError::kNone) return damaged(detail);
+    for (std::size_t i = 0; i < grant.entries.size(); ++i) {
+      const model::GrantEntry& entry = grant.entries[i];
+      const auto& body_row = result.values[2 * i];
+      const auto& side_row = result.values[2 * i + 1];
+      auto q = queues_.find(entry.job.queue);
+      if (!body_row || q == queues_.end()) continue;  // the job has ended
+      auto body = std::make_shared<model::JobBody>();
+      if (!model::decode(*body_row, body.get())) {
+        return damaged("body of job " + model::job_id(entry.job));
+      }
+      std::shared_ptr<model::Side> side;
+      if (side_row) {
+        side = std::make_shared<model::Side>();
+        if (!model::decode(*side_row, side.get())) {
+          return damaged("side record of job " + model::job_id(entry.job));
+        }
+        if (entry.token <= side->last_token) continue;  // this attempt has ended
+      }
+      Lease lease;
+      lease.key = entry.job;
+      lease.priority = side && side->priority_changed ? side->priority : entry.job.priority;
+      lease.attempt = entry.attempt;
+      lease.token = entry.token;
+      lease.permits = entry.permits;
+      lease.grant = state;
+      const std::int64_t timeout_ms =
+          body->attempt_timeout_ms.value_or(q->second->queue.settings.attempt_timeout_ms);
+      const std::int64_t full = now_.mono_ms + grant.ttl_ms +
+                                restart_jitter_ms(entry.token, grant.ttl_ms);
+      if (timeout_ms != model::kNoTimeout) {
+        // What is left of the attempt, but never less than one ttl: nobody knows when the last
+        // heartbeat came.
+        const std::int64_t left = grant.granted_ms + timeout_ms - now_.wall_ms;
+        lease.cap_mono_ms = std::max(now_.mono_ms + left, full);
+      }
+      lease.deadline_mono_ms = full;
+      lease.body = std::move(body);
+      lease.side = std::move(side);
+      lease_deadlines_.emplace(lease.deadline_mono_ms, lease.key);
+      state->live.insert(lease.key);
+      q->second->running.insert(lease.key);
+      ++running[entry.job.queue];
+      const JobKey key = lease.key;
+      if (!leases_.emplace(key, std::move(lease)).second) {
+        return damaged("job " + model::job_id(key) + " has two live leases");
+      }
+    }
+    if (state->live.empty()) {
+      batch().del(Keyspace::kGrant, keys::grant(number));
+      continue;
+    }
+    grants_[number] = state;
+    grants_by_session_[state->session_id].insert(number);
+    if (!state->request_hash.empty()) grant_by_request_[state->request_hash] = number;
+  }
+  for (const auto& [number, q] : queues_) {
+    if (q->counters.of(JobState::kRunning) != running[number]) {
+      return damaged("queue \"" + q->queue.name + "\" counts " +
+                     std::to_string(q->counters.of(JobState::kRunning)) + " running jobs, " +
+                     std::to_string(running[number]) + " have a live lease");
+    }
+  }
+  return true;
+}
+
+}  // namespace rota::core

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Refill of a queue's ready window: bounded pages of bodies and side records at one read point,
+// one priority level at a time, never from the hollow head of a range.
+#include <algorithm>
+#include <memory>
+
+#include "base/limits.h"
+#include "core/engine_impl.h"
+
+namespace rota::core {
+
+namespace keys = model::keys;
+
+namespace {
+
+// The first ready key of the next level down.
+JobKey below_level(std::uint32_t queue, std::uint8_t priority) {
+  if (priority == 0) return JobKey{queue + 1, 255, 0};
+  return JobKey{queue, static_cast<std::uint8_t>(priority - 1), 0};
+}
+
+// Everything below the returned key has been seen by a page of [.., end).
+JobKey limit_of(const ScanPage& page, const JobKey& end) {
+  if (!page.more) return end;
+  if (const auto exact = keys::parse_job(page.next)) return *exact;
+  if (page.rows.empty()) return end;
+  JobKey last = *keys::parse_job(page.rows.back().first);
+  ++last.seq;
+  return last;
+}
+
+}  // namespace
+
+void EngineImpl::refill(QueueState& q) {
+  Window<JobKey, ReadyJob>& w = q.window;
+  if (w.refill_open() || w.covers_all()) return;
+  const std::uint64_t ready = q.counters.of(JobState::kReady);
+  if (ready == w.size()) {  // all READY jobs are inside: nothing beyond the limit
+    w.cover_all();
+    return;
+  }
+  if (q.polls.empty() || w.size() * 2 >= options_.window_rows) return;
+
+  // Where the next READY key can be: on in the limit's own level, else at a lower level's head.
+  const std::uint32_t number = q.queue.number;
+  const JobKey from = w.covers_none() ? JobKey{number, 255, 0} : w.limit();
+  const auto level = q.counters.levels.lower_bound(from.queue == number ? from.priority : 0);
+  if (from.queue != number || level == q.counters.levels.end()) {
+    w.cover_all();
+    return;
+  }
+  JobKey begin{number, level->first, level->second.head};
+  begin = std::max(begin, from);
+  ScanSpec scan;
+  scan.keyspace = Keyspace::kJob;
+  scan.begin = keys::job(begin);
+  scan.end = keys::level_end(number, level->first);
+  scan.max_rows = std::min(options_.page_rows, options_.window_rows);
+  scan.max_bytes = static_cast<std::size_t>(base::limits::kScanPageBytesMax);
+  ReadSpec spec;
+  spec.scans.push_back(scan);
+  scan.keyspace = Keyspace::kSide;
+  spec.scans.push_back(scan);
+  w.begin_refill();
+  const bool from_none = w.covers_none();
+  issue_read(std::move(spec), [this, number, scan, from, from_none](ReadResult& r, CommitSeq) {
+    take_page(number, scan.begin, scan.end, from, from_none, r);
+  });
+}
+
+void EngineImpl::take_page(std::uint32_t number, const std::string& begin, const std::string& end,
+                           const JobKey& from, bool from_none, ReadResult& result) {
+  auto it = queues_.find(number);
+  if (it == queues_.end()) return;
+  QueueState& q = *it->second;
+  Window<JobKey, ReadyJob>& w = q.window;
+  want_match(q);
+  if (!w.accept_page() || w.covers_none() != from_none || (!from_none && w.limit() != from)) {
+    w.abandon_refill();
+    return;
+  }
+  const JobKey level_end = below_level(number, keys::parse_job(begin)->priority);
+  const JobKey limit =
+      std::min(limit_of(result.pages[0], level_end), limit_of(result.pages[1], level_end));
+  const std::string upto = limit == level_end ? end : keys::job(limit);
+
+  std::map<std::string, std::string> bodies;
+  std::map<std::string, std::string> sides;
+  for (Row& row : result.pages[0].rows) bodies.insert(std::move(row));
+  for (Row& row : result.pages[1].rows) sides.insert(std::move(row));
+  overlay_.overlay(Keyspace::kJob, begin, upto, &bodies);
+  overlay_.overlay(Keyspace::kSide, begin, upto, &sides);
+
+  for (const auto& [key, row] : bodies) {
+    if (key >= upto) break;
+    const JobKey ready_key = *keys::parse_job(key);
+    ReadyJob entry;
+    auto body = std::make_shared<model::JobBody>();
+    model::Side side;
+    if (model::is_pointer(row)) {
+      model::Pointer pointer;
+      if (!model::decode(row, &pointer) || !model::decode(pointer.body, body.get()) ||
+          !model::decode(pointer.side, &side)) {
+        std::abort();  // damage is found by the store's checksums; this is a fault of ours
+      }
+      entry.key = JobKey{number, pointer.first_priority, ready_key.seq};
+      entry.side = std::make_shared<const model::Side>(std::move(side));
+    } else {
+      entry.key = ready_key;
+      if (auto s = sides.find(key); s != sides.end()) {
+        if (!model::decode(s->second, &side)) std::abort();
+        if (side.claim != model::Claim::kNone) continue;  // held back, or at its pointer
+        entry.side = std::make_shared<const model::Side>(std::move(side));
+      }
+      if (!model::decode(row, body.get())) std::abort();
+    }
+    if (leases_.contains(entry.key)) continue;
+    entry.body = std::move(body);
+    const std::size_t bytes = entry.body->memory_bytes() + (entry.side ? 512 : 0);
+    w.offer_page(ready_key, std::move(entry), bytes);
+  }
+  const bool last_level = q.counters.levels.lower_bound(limit.queue == number ? limit.priority
+                                                                              : 0) ==
+                              q.counters.levels.end() ||
+                          limit.queue != number;
+  w.finish_refill(last_level ? nullptr : &limit);
+  touched_.insert(number);  // seal looks again whether a further page is needed
+  window_changed(q);
+}
+
+// No live READY key of a level lies below its head. What the window knows moves heads for free.
+void EngineImpl::advance_heads(QueueState& q) {
+  const Window<JobKey, ReadyJob>& w = q.window;
+  if (w.covers_none() || w.refill_open()) return;
+  for (auto& [priority, level] : q.counters.levels) {
+    const JobKey begin{q.queue.number, priority, 0};
+    if (!w.covers(begin)) break;  // levels run from high to low, as keys do
+    auto first = w.items().lower_bound(begin);
+    if (first != w.items().end() && first->first.priority == priority) {
+      level.head = std::max(level.head, first->first.seq);
+    } else if (!w.covers_all() && w.limit().priority == priority &&
+               w.limit().queue == q.queue.number) {
+      level.head = std::max(level.head, w.limit().seq);
+    }
+  }
+}
+
+}  // namespace rota::core

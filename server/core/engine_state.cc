@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one place where a job's state changes: counters, rows of each state, and the two exits of a
+// job (ended, or removed without a trace but the count).
+#include <algorithm>
+
+#include "base/limits.h"
+#include "core/engine_impl.h"
+
+namespace rota::core {
+
+namespace keys = model::keys;
+using model::Claim;
+
+void EngineImpl::touch(QueueState& q) {
+  q.counters_touched = true;
+  touched_.insert(q.queue.number);
+}
+
+void EngineImpl::want_match(QueueState& q) {
+  if (q.match_wanted) return;
+  q.match_wanted = true;
+  to_match_.insert(q.queue.number);
+  touched_.insert(q.queue.number);
+}
+
+void EngineImpl::count(QueueState& q, JobState state, int by, std::uint8_t priority,
+                       std::uint64_t seq) {
+  q.counters.of(state) += static_cast<std::uint64_t>(by);
+  if (state != JobState::kReady) return;
+  auto it = q.counters.levels.find(priority);
+  if (by > 0) {
+    if (it == q.counters.levels.end()) {
+      it = q.counters.levels.emplace(priority, model::Level{0, seq}).first;
+    }
+    it->second.head = std::min(it->second.head, seq);
+    ++it->second.ready;
+  } else if (it != q.counters.levels.end() && --it->second.ready == 0) {
+    q.counters.levels.erase(it);
+  }
+}
+
+void EngineImpl::enter(QueueState& q, JobState to, std::uint8_t priority, std::uint64_t seq) {
+  ++q.counters.created;
+  count(q, to, +1, priority, seq);
+  touch(q);
+}
+
+void EngineImpl::move(QueueState& q, JobState from, JobState to, std::uint8_t priority,
+                      std::uint64_t seq) {
+  if (!model::transition_allowed(from, to)) std::abort();  // I8: never write such a batch
+  count(q, from, -1, priority, seq);
+  count(q, to, +1, priority, seq);
+  touch(q);
+}
+
+void EngineImpl::leave(QueueState& q, JobState from, std::uint8_t priority) {
+  ++q.counters.removed;
+  count(q, from, -1, priority, 0);
+  touch(q);
+}
+
+void EngineImpl::put_side(const JobRef& job) {
+  batch().put(Keyspace::kSide, keys::job(job.key), model::encode(job.side));
+}
+
+namespace {
+
+// A side record that says nothing is not kept: the job is plain READY again.
+bool says_nothing(const model::Side& s) {
+  return s.claim == Claim::kNone && s.attempts == 0 && s.redrives == 0 && !s.priority_changed &&
+         !s.run_at_ms && !s.start_deadline_ms && !s.cancel_requested && s.waiting_seq == 0;
+}
+
+// Waiting began anew, for the barrier of a purge; a promoted job has waited all along.
+bool came_back(JobState from) { return from == JobState::kRunning || from == JobState::kDead; }
+
+std::int64_t start_deadline_of(const JobRef& job) {
+  return job.side.start_deadline_ms.value_or(job.body->start_deadline_ms);
+}
+
+}  // namespace
+
+void EngineImpl::to_ready(JobRef job, JobState from) {
+  QueueState& q = *job.queue;
+  job.side.claim = job.side.priority_changed ? Claim::kMoved : Claim::kNone;
+  job.side.due_ms = 0;
+  job.side.retry_wait = false;
+  job.side.blocker = {};
+  if (came_back(from)) job.side.waiting_seq = building();
+  const bool plain = says_nothing(job.side);
+  if (!plain) {
+    put_side(job);
+  } else if (job.had_side_row) {
+    batch().del(Keyspace::kSide, keys::job(job.key));
+  }
+  if (job.side.priority_changed) {
+    model::Pointer pointer{job.key.priority, model::encode(job.side), model::encode(*job.body)};
+    batch().put(Keyspace::kJob, keys::ready(job.key, job.priority), model::encode(pointer));
+  }
+  if (from != JobState::kReady) {
+    move(q, from, JobState::kReady, job.priority, job.key.seq);
+  }
+  const JobKey ready_key{job.key.queue, job.priority, job.key.seq};
+  const SidePtr side = plain ? nullptr : std::make_shared<const model::Side>(std::move(job.side));
+  const std::size_t bytes = job.body->memory_bytes() + (side ? 512 : 0);
+  q.window.offer(ready_key, ReadyJob{job.key, std::move(job.body), side}, bytes);
+  window_changed(q);
+  want_match(q);
+}
+
+void EngineImpl::to_scheduled(JobRef job, JobState from, std::int64_t due_ms, bool retry_wait) {
+  QueueState& q = *job.queue;
+  job.side.claim = Claim::kScheduled;
+  job.side.due_ms = due_ms;
+  job.side.retry_wait = retry_wait;
+  job.side.blocker = {};
+  if (came_back(from)) job.side.waiting_seq = building();
+  put_side(job);
+  put_timer({due_ms, keys::TimerKind::kPromote, job.key});
+  move(q, from, JobState::kScheduled, job.priority, job.key.seq);
+}
+
+void EngineImpl::out_of_waiting(JobRef& job, JobState from) {
+  QueueState& q = *job.queue;
+  if (from == JobState::kReady) {
+    q.window.erase(JobKey{job.key.queue, job.priority, job.key.seq});
+    if (job.side.priority_changed) {
+      batch().del(Keyspace::kJob, keys::ready(job.key, job.priority));
+    }
+  } else if (from == JobState::kScheduled) {
+    del_timer({job.side.due_ms, keys::TimerKind::kPromote, job.key});
+  } else if (from == JobState::kBlocked) {
+    batch().del(Keyspace::kBlocked, keys::blocked(job.side.blocker, job.key));
+  }
+}
+
+// ---- the exits
+
+void EngineImpl::erase_rows(const JobRef& job) {
+  const std::string key = keys::job(job.key);
+  batch().del(Keyspace::kJob, key);
+  if (job.had_side_row) batch().del(Keyspace::kSide, key);
+  if (job.body->payload_apart) batch().del(Keyspace::kPayload, key);
+  if (const std::int64_t deadline = start_deadline_of(job);
+      deadline != 0 && job.side.first_granted_ms == 0) {
+    del_timer({deadline, keys::TimerKind::kStartDeadline, job.key});
+  }
+}
+
+// The business key of an ended job. A job with a key holds its entry from enqueue to its end, so
+// the entry is this job's; enqueue compares owners before it lets another job in.
+void EngineImpl::finish_key(const JobRef& job, JobState to, const std::string& result) {
+  const model::JobBody& body = *job.body;
+  if (body.business_key.empty()) return;
+  const model::Queue& queue = job.queue->queue;
+  std::string key = keys::ledger(queue.name_space, body.key_scope, body.business_key);
+  const std::int64_t keep_ms = queue.settings.retention.ledger_ms;
+  if (to != JobState::kSucceeded || keep_ms == 0) {
+    batch().del(Keyspace::kLedger, std::move(key));
+    return;
+  }
+  model::LedgerEntry entry;
+  entry.state = model::LedgerState::kDone;
+  entry.job = job.key;
+  entry.kind = body.kind;
+  entry.content_type = body.content_type;
+  entry.payload_hash = body.payload_hash;
+  entry.result = result;
+  entry.done_ms = now_.wall_ms;
+  entry.expires_ms = keep_ms == model::kForever ? model::kForever : now_.wall_ms + keep_ms;
+  if (entry.expires_ms != model::kForever) ledger_expiries_[entry.expires_ms].push_back(key);
+  batch().put(Keyspace::kLedger, std::move(key), model::encode(entry));
+}
+
+void EngineImpl::end_job(JobRef job, JobState from, JobState to, std::string reason,
+                         std::string result) {
+  QueueState& q = *job.queue;
+  out_of_waiting(job, from);
+  erase_rows(job);
+  finish_key(job, to, result);
+  move(q, from, to, job.priority, job.key.seq);
+
+  const model::Retention& retention = q.queue.settings.retention;
+  const std::int64_t keep_ms =
+      to == JobState::kSucceeded ? retention.succeeded_ms : retention.cancelled_ms;
+  const bool keep =
+      keep_ms != 0 && !(to == JobState::kSucceeded && retention.succeeded_count == 0);
+  const model::JobBody& body = *job.body;
+  if (keep) {
+    model::FinalRecord f;
+    f.state = to;
+    f.kind = body.kind;
+    f.content_type = body.content_type;
+    f.labels = body.labels;
+    f.key_scope = body.key_scope;
+    f.business_key = body.business_key;
+    f.priority = job.priority;
+    f.scheduler_id = body.scheduler_id;
+    f.generation = body.generation;
+    f.nominal_ms = body.nominal_ms;
+    f.business_date = body.business_date;
+    f.created_ms = body.created_ms;
+    f.ended_ms = now_.wall_ms;
+    f.ended_seq = building();
+    f.attempts = job.side.attempts;
+    f.attempts_used = job.side.attempts_used;
+    f.redrives = job.side.redrives;
+    f.cancel_requested = job.side.cancel_requested;
+    f.reason = std::move(reason);
+    f.result = std::move(result);
+    f.principal = body.principal;
+    f.history = std::move(job.side.history);
+    batch().put(Keyspace::kFinal, keys::final_record(job.key), model::encode(f));
+    ended_[{q.queue.number, to}].push_back(job.key);
+  } else {
+    leave(q, to, job.priority);
+  }
+  if (!body.scheduler_id.empty()) {
+    book_.job_ended(q.queue.name_space, body.scheduler_id, job.key);
+  }
+  JobEvent e;
+  e.kind = JobEvent::Kind::kFinal;
+  e.key = job.key;
+  e.state = to;
+  e.token = from == JobState::kRunning ? job.side.last_token : 0;
+  event(std::move(e));
+  want_match(q);
+}
+
+void EngineImpl::remove_job(JobRef job, JobState from) {
+  QueueState& q = *job.queue;
+  out_of_waiting(job, from);
+  erase_rows(job);
+  finish_key(job, JobState::kUnknown, {});
+  leave(q, from, job.priority);
+  // A DEAD job's scheduler has been told at its death.
+  if (!job.body->scheduler_id.empty() && from != JobState::kDead) {
+    book_.job_ended(q.queue.name_space, job.body->scheduler_id, job.key);
+  }
+  JobEvent e;
+  e.kind = JobEvent::Kind::kRemoved;
+  e.key = job.key;
+  event(std::move(e));
+}
+
+void EngineImpl::die(JobRef job, std::string reason) {
+  QueueState& q = *job.queue;
+  job.side.claim = Claim::kDead;
+  job.side.dead_reason = std::move(reason);
+  job.side.ended_ms = now_.wall_ms;
+  put_side(job);
+  move(q, JobState::kRunning, JobState::kDead, job.priority, job.key.seq);
+  ended_[{q.queue.number, JobState::kDead}].push_back(job.key);
+  if (!job.body->scheduler_id.empty()) {
+    book_.job_ended(q.queue.name_space, job.body->scheduler_id, job.key);
+  }
+  JobEvent e;
+  e.kind = JobEvent::Kind::kFinal;
+  e.key = job.key;
+  e.state = JobState::kDead;
+  e.token = job.side.last_token;
+  event(std::move(e));
+  want_match(q);
+}
+
+// ---- memory of windows
+
+void EngineImpl::window_changed(QueueState& q) {
+  q.window.shrink(options_.window_rows, options_.window_bytes);
+  // The windows of all queues together: those of queues that nobody asks for go first.
+  std::size_t total = 0;
+  if (q.window.bytes() < options_.window_bytes / 1024 && q.window.size() > 1) {
+    window_bytes_ += 256;  // an estimate between recounts
+  } else {
+    window_bytes_ += q.window.empty() ? 0 : q.window.bytes() / q.window.size();
+  }
+  if (window_bytes_ <= options_.window_bytes) return;
+  for (const auto& [number, other] : queues_) total += other->window.bytes();
+  for (auto& [number, other] : queues_) {
+    if (total <= options_.window_bytes / 2) break;
+    if (other.get() == &q || !other->polls.empty()) continue;
+    total -= other->window.bytes();
+    other->window.shrink(0, 0);
+  }
+  if (total > options_.window_bytes) {
+    const std::size_t before = q.window.bytes();
+    q.window.shrink(std::max<std::size_t>(1, q.window.size() / 2), options_.window_bytes);
+    total -= before - q.window.bytes();
+  }
+  window_bytes_ = total;
+}
+
+}  // namespace rota::core

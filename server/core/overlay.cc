@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/overlay.h"
+
+namespace rota::core {
+
+std::shared_ptr<const Batch> Overlay::seal(CommitSeq seq) {
+  if (open_->empty()) return nullptr;
+  std::shared_ptr<const Batch> sealed = std::move(open_);
+  open_ = std::make_shared<Batch>();
+  if (!pins_.empty()) kept_.push_back({seq, sealed});
+  return sealed;
+}
+
+void Overlay::unpin(CommitSeq point) {
+  auto it = pins_.find(point);
+  if (it == pins_.end()) return;
+  pins_.erase(it);
+  drop_unneeded();
+}
+
+void Overlay::drop_unneeded() {
+  if (pins_.empty()) {
+    kept_.clear();
+    return;
+  }
+  while (!kept_.empty() && kept_.front().seq <= *pins_.begin()) kept_.pop_front();
+}
+
+const Batch::Change* Overlay::find(Keyspace keyspace, const std::string& key) const {
+  if (const Batch::Change* change = open_->find(keyspace, key)) return change;
+  for (auto it = kept_.rbegin(); it != kept_.rend(); ++it) {
+    if (const Batch::Change* change = it->batch->find(keyspace, key)) return change;
+  }
+  return nullptr;
+}
+
+void Overlay::overlay(Keyspace keyspace, const std::string& begin, const std::string& end,
+                      std::map<std::string, std::string>* rows) const {
+  const auto apply = [&](const Batch& batch) {
+    const Batch::Map& changes = batch.changes();
+    for (auto it = changes.lower_bound({keyspace, begin}); it != changes.end(); ++it) {
+      if (it->first.first != keyspace || it->first.second >= end) break;
+      if (it->second) {
+        rows->insert_or_assign(it->first.second, *it->second);
+      } else {
+        rows->erase(it->first.second);
+      }
+    }
+  };
+  for (const Kept& kept : kept_) apply(*kept.batch);
+  apply(*open_);
+}
+
+bool Lookup::get(Keyspace keyspace, const std::string& key, const std::string** value) {
+  *value = nullptr;
+  if (const Batch::Change* change = overlay_.find(keyspace, key)) {
+    if (change->has_value()) *value = &**change;
+    return true;
+  }
+  if (auto it = fetched_.rows.find({keyspace, key}); it != fetched_.rows.end()) {
+    if (it->second) *value = &*it->second;
+    return true;
+  }
+  missing_.push_back({keyspace, key});
+  return false;
+}
+
+}  // namespace rota::core

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The schedulers of a shard: declarations, their next ticks, what a due tick becomes.
+//
+// All schedulers are held in memory with their next tick; a tick's cursor, run record and job are
+// one batch, so at most one job exists for (scheduler id, generation, nominal time), whatever
+// crashes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/command.h"
+#include "core/overlay.h"
+#include "core/schedule/catch_up.h"
+#include "core/schedule/schedule.h"
+#include "core/schedule/time_zone.h"
+#include "model/scheduler.h"
+
+namespace rota::core {
+
+class EngineImpl;
+
+class SchedulerBook {
+ public:
+  SchedulerBook(EngineImpl& engine, const TimeZoneSource& zones);
+
+  // The commands. As every verb of the engine: false = rows are missing, nothing has changed.
+  bool upsert(const UpsertScheduler& c, const Command& cmd, Lookup& look);
+  bool pause(const PauseScheduler& c, const Command& cmd, Lookup& look);
+  bool resume(const ResumeScheduler& c, const Command& cmd, Lookup& look);
+  bool remove(const DeleteScheduler& c, const Command& cmd, Lookup& look);
+
+  // Rows of the scheduler keyspace at start; false when one is damaged.
+  bool load(std::string_view key, std::string_view value, std::string* fault);
+  // After all rows are loaded.
+  void start();
+
+  // Due ticks, bounded; true when some are left for the next turn.
+  bool run_due();
+  // Engine wall time of the next tick; INT64_MAX when there is none or all are held back.
+  std::int64_t next_due_ms() const;
+  // Run records beyond age and count; bounded.
+  void sweep_runs();
+
+  // A job of the scheduler `id` has ended for good, or was redriven. Called by end_job and redrive.
+  void job_ended(const std::string& name_space, const std::string& id, const JobKey& key);
+  void job_reopened(const std::string& name_space, const std::string& id, const JobKey& key);
+
+  // A queue that a scheduler names is not deleted: the first such scheduler's id, or empty.
+  std::string scheduler_of_queue(const std::string& name_space, const std::string& queue) const;
+  std::uint64_t size() const { return entries_.size(); }
+  // Writes what changed in this turn.
+  void write_touched();
+
+ private:
+  using Name = std::pair<std::string, std::string>;  // namespace, id
+  struct Entry {
+    model::Scheduler scheduler;
+    bool declared = false;  // false: deleted, but jobs or runs of it are left
+    model::SchedulerState state;
+    std::optional<Schedule> schedule;  // none: its zone is gone from the zone data; it never ticks
+    std::optional<std::int64_t> next_ms;
+    bool busy = false;     // due ticks wait for rows
+    bool touched = false;  // state to be written with this turn
+    std::optional<model::RunRecord> open_run;  // ticks that did not run, and may be continued
+    std::int64_t next_sweep_ms = 0;
+  };
+  struct Planned {
+    TickPlan plan;
+    std::vector<std::string> ledger_keys;  // one for each action; empty without a business key
+    std::uint64_t generation = 0;
+    std::uint64_t version = 0;
+    std::int64_t cursor_ms = 0;
+  };
+
+  Entry* find(const Name& name);
+  Error not_found(const std::string& id) const;
+  SchedulerReply answer(const Entry& entry, std::uint32_t next_count) const;
+  base::Result<Schedule> validate(const UpsertScheduler& c, const Command& cmd) const;
+  void declare(const UpsertScheduler& c, const Command& cmd, Schedule schedule, SchedulerReply* r);
+  void put_scheduler(const Entry& entry);
+  void touch(Entry& entry);
+  void plan_next(const Name& name, Entry& entry);
+  void unplan(const Name& name, Entry& entry);
+  bool process(const Name& name, Entry& entry);  // true: more ticks are due
+  bool apply_plan(const Name& name, const Planned& planned, Lookup& look);
+  void fire(Entry& entry, const FireTick& tick, const model::LedgerEntry* holder,
+            std::set<std::string>* keys, const std::string& ledger_key);
+  void record(Entry& entry, model::RunRecord run);
+  void record_missed(Entry& entry, const MissedRange& range);
+  void unblock(const Name& name);
+
+  EngineImpl& engine_;
+  const TimeZoneSource& zones_;
+  std::map<Name, Entry> entries_;
+  std::set<std::pair<std::int64_t, Name>> due_;
+  std::set<Name> touched_;
+  Name sweep_cursor_;
+};
+
+}  // namespace rota::core

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the engine holds in memory: queues with their windows, live leases, parked lease calls.
+// All of it can be rebuilt from the store; nothing here is read by another thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/command.h"
+#include "core/window.h"
+#include "model/job.h"
+#include "model/keys.h"
+#include "model/queue.h"
+#include "model/records.h"
+
+namespace rota::core {
+
+using BodyPtr = std::shared_ptr<const model::JobBody>;
+using SidePtr = std::shared_ptr<const model::Side>;  // null: plain, never granted
+
+struct JobKeyHash {
+  std::size_t operator()(const JobKey& k) const {
+    std::uint64_t h = k.seq * 0x9e3779b97f4a7c15ULL;
+    h ^= (static_cast<std::uint64_t>(k.queue) << 8U | k.priority) * 0xc2b2ae3d27d4eb4fULL;
+    return static_cast<std::size_t>(h ^ (h >> 29U));
+  }
+};
+
+// A READY job in a window, under its ready key: its job key with the priority it has now.
+struct ReadyJob {
+  JobKey key;
+  BodyPtr body;
+  SidePtr side;
+};
+
+// One lease reply that still holds live leases.
+struct GrantState {
+  std::uint64_t number = 0;
+  std::string session_id;
+  std::string worker_id;
+  std::string principal;
+  std::string request_hash;
+  std::int64_t ttl_ms = 0;
+  std::int64_t granted_ms = 0;
+  CommitSeq granted_seq = 0;
+  bool adopted = false;  // a repeat of its request has been answered with it
+  std::set<JobKey> live;
+};
+
+struct Lease {
+  JobKey key;
+  std::uint8_t priority = 0;  // the one it has now
+  BodyPtr body;
+  SidePtr side;
+  std::uint32_t attempt = 0;
+  std::uint64_t token = 0;
+  std::uint32_t permits = 0;
+  std::shared_ptr<GrantState> grant;
+  std::int64_t deadline_mono_ms = 0;
+  std::int64_t cap_mono_ms = INT64_MAX;  // the attempt timeout: never renewed beyond
+  std::int64_t stall_credit_ms = 0;      // given since its last heartbeat
+};
+
+// A parked lease call.
+struct Poll {
+  CallId call = 0;
+  std::string name_space;
+  std::string principal;
+  LeaseJobs request;
+  std::vector<std::uint32_t> queues;
+  std::string request_hash;
+  std::int64_t end_mono_ms = 0;       // answered empty then
+  std::uint64_t grant_number = 0;     // of what it was granted in the turn being built
+  std::vector<GrantedJob> granted;
+  std::size_t granted_bytes = 0;
+};
+
+struct QueueState {
+  model::Queue queue;
+  model::QueueCounters counters;
+  Window<JobKey, ReadyJob> window;
+  std::map<CallId, Poll*> polls;  // in the order they came
+  std::set<JobKey> running;
+  std::vector<std::uint64_t> purges;  // operations under way
+  std::uint64_t purge_barrier = 0;    // jobs waiting since before this commit are removed, not granted
+  std::int64_t last_asked_mono_ms = -1;
+  bool counters_touched = false;
+  bool match_wanted = false;
+
+  const std::string& name() const { return queue.name; }
+  bool limit_open() const {
+    const auto& limit = queue.settings.concurrency_limit;
+    return !limit || counters.of(JobState::kRunning) < *limit;
+  }
+  // The gates of a grant: pause, then the concurrency limit.
+  bool gate_open() const { return !queue.paused && limit_open(); }
+};
+
+using QueueName = std::pair<std::string, std::string>;  // namespace, name
+
+}  // namespace rota::core
