@@ -23,7 +23,8 @@ check_pie_supported(LANGUAGES CXX)
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
-add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor)
+# Designated initializers leave out what has a good default.
+add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers)
 if(ROTA_WARNINGS_AS_ERRORS)
   add_compile_options(-Werror)
 endif()
