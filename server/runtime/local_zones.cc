@@ -1,44 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/local_zones.h"
 
-#include <algorithm>
-#include <fstream>
-#include <utility>
-#include <vector>
+#include <absl/time/civil_time.h>
+#include <absl/time/time.h>
 
-#include "absl/strings/string_view.h"
-#include "absl/time/time.h"
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <utility>
 
 namespace rota::runtime {
 namespace {
 
-using core::kDistantFuture;
-using core::kDistantPast;
-using core::ZoneSpan;
+constexpr const char* kDefaultDirectory = "/usr/share/zoneinfo";
+constexpr std::string_view kZoneFileMagic = "TZif";
 
-// Transitions are asked of the library once, so that a search costs a binary search each. After the
-// last one that is kept the library is asked again (rules that repeat for ever).
-constexpr std::int64_t kTableEndS = 4'102'444'800;  // 2100-01-01
+// The Gregorian calendar, and with it every rule of summer time, repeats after 400 years.
+constexpr std::int64_t kCycle_s = 146097LL * 86400;
+// A table whose last transition lies beyond this year was extended from a rule that goes on.
+constexpr std::int64_t kRuleGoesOnAfter_s = 4'102'444'800;  // 2100-01-01
 
-class LocalZone final : public core::TimeZone {
+std::int64_t linear(absl::CivilSecond civil) { return civil - absl::CivilSecond(); }
+
+class AbslZone final : public core::TimeZone {
  public:
-  LocalZone(std::string name, absl::TimeZone zone) : name_(std::move(name)), zone_(zone) {
-    ZoneSpan span = ask(kDistantPast);
-    while (span.begin_s < kTableEndS) {
-      table_.push_back(span);
-      if (span.end_s == kDistantFuture) return;
-      span = ask(span.end_s);
-    }
+  AbslZone(std::string name, absl::TimeZone zone) : name_(std::move(name)), zone_(zone) {
+    absl::TimeZone::CivilTransition last;
+    if (!zone_.PrevTransition(absl::InfiniteFuture(), &last)) return;
+    last_transition_s_ = absl::ToUnixSeconds(zone_.At(last.to).trans);
   }
 
   const std::string& name() const override { return name_; }
 
-  ZoneSpan span_at(std::int64_t instant_s) const override {
-    if (instant_s >= table_.back().end_s) return ask(instant_s);
-    const auto after = std::upper_bound(
-        table_.begin(), table_.end(), instant_s,
-        [](std::int64_t at, const ZoneSpan& span) { return at < span.begin_s; });
-    return after == table_.begin() ? table_.front() : *std::prev(after);
+  core::ZoneSpan span_at(std::int64_t instant_s) const override {
+    // Abseil lists the transitions of the next 400 years only. Later ones are those of the table's
+    // last cycle, moved by whole cycles.
+    if (!last_transition_s_ || *last_transition_s_ < kRuleGoesOnAfter_s ||
+        instant_s < *last_transition_s_) {
+      return table_span_at(instant_s);
+    }
+    const std::int64_t shift = ((instant_s - *last_transition_s_) / kCycle_s + 1) * kCycle_s;
+    core::ZoneSpan span = table_span_at(instant_s - shift);
+    span.begin_s += shift;
+    span.end_s += shift;
+    return span;
   }
 
   std::string abbreviation_at(std::int64_t instant_s) const override {
@@ -46,73 +53,67 @@ class LocalZone final : public core::TimeZone {
   }
 
  private:
-  std::int32_t offset_at(std::int64_t instant_s) const {
-    return zone_.At(absl::FromUnixSeconds(instant_s)).offset;
-  }
-
-  // Transitions that change only the abbreviation or the daylight flag count too; a span may be a
-  // part of a longest one.
-  ZoneSpan ask(std::int64_t instant_s) const {
-    ZoneSpan span;
-    span.offset_s = span.offset_before_s = offset_at(instant_s);
-    absl::TimeZone::CivilTransition transition;
+  core::ZoneSpan table_span_at(std::int64_t instant_s) const {
     const absl::Time at = absl::FromUnixSeconds(instant_s);
-    // The opening transition lies at or before the instant, so it is the previous one of the next
-    // nanosecond.
-    if (zone_.PrevTransition(at + absl::Nanoseconds(1), &transition)) {
-      span.begin_s = absl::ToUnixSeconds(absl::FromCivil(transition.to, zone_));
-      span.begin_s = begin_of(transition, span.begin_s);
-      span.offset_before_s = offset_at(span.begin_s - 1);
-    }
+    core::ZoneSpan span;
+    span.offset_s = zone_.At(at).offset;
+    span.offset_before_s = span.offset_s;
+    absl::TimeZone::CivilTransition transition;
     if (zone_.NextTransition(at, &transition)) {
-      span.end_s = begin_of(transition, absl::ToUnixSeconds(absl::FromCivil(transition.to, zone_)));
+      span.end_s = linear(transition.from) - span.offset_s;
+    }
+    if (zone_.PrevTransition(at + absl::Seconds(1), &transition)) {
+      span.begin_s = linear(transition.to) - span.offset_s;
+      span.offset_before_s = static_cast<std::int32_t>(linear(transition.from) - span.begin_s);
     }
     return span;
   }
 
-  // FromCivil of a repeated local time is its first pass, and the transition happens at the start of
-  // the second.
-  std::int64_t begin_of(const absl::TimeZone::CivilTransition& transition, std::int64_t s) const {
-    const absl::TimeZone::TimeInfo info = zone_.At(transition.to);
-    switch (info.kind) {
-      case absl::TimeZone::TimeInfo::REPEATED:
-      case absl::TimeZone::TimeInfo::SKIPPED:
-        return absl::ToUnixSeconds(info.trans);
-      case absl::TimeZone::TimeInfo::UNIQUE:
-        break;
-    }
-    return s;
-  }
-
   std::string name_;
   absl::TimeZone zone_;
-  std::vector<ZoneSpan> table_;
+  std::optional<std::int64_t> last_transition_s_;
 };
+
+std::filesystem::path data_directory() {
+  const char* set = std::getenv("TZDIR");  // NOLINT(concurrency-mt-unsafe): nothing here sets it
+  return set != nullptr && *set != '\0' ? set : kDefaultDirectory;
+}
+
+bool has_zone_file(std::string_view name) {
+  const std::filesystem::path path = data_directory() / name;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, kZoneFileMagic.size()> head{};
+  file.read(head.data(), head.size());
+  return file && std::string_view(head.data(), head.size()) == kZoneFileMagic;
+}
 
 }  // namespace
 
 core::TimeZonePtr LocalZones::find(std::string_view name) const {
   if (!core::is_clean_zone_name(name)) return nullptr;
-  {
-    std::lock_guard lock(mutex_);
-    if (const auto it = known_.find(name); it != known_.end()) return it->second;
-  }
+  const std::lock_guard lock(mutex_);
+  if (auto found = zones_.find(name); found != zones_.end()) return found->second;
+  // Asked before Abseil is: it would remember every wrong name for ever, and knows names of its own
+  // that are no files.
+  if (!has_zone_file(name)) return nullptr;
   absl::TimeZone zone;
-  if (!absl::LoadTimeZone(absl::string_view(name.data(), name.size()), &zone)) return nullptr;
-  auto made = std::make_shared<const LocalZone>(std::string(name), zone);
-  std::lock_guard lock(mutex_);
-  return known_.emplace(std::string(name), std::move(made)).first->second;
+  std::string text(name);
+  if (!absl::LoadTimeZone(text, &zone)) return nullptr;
+  auto loaded = std::make_shared<AbslZone>(text, zone);
+  zones_.emplace(std::move(text), loaded);
+  return loaded;
 }
 
 std::string LocalZones::data_version() {
-  for (const char* path : {"/usr/share/zoneinfo/tzdata.zi", "/usr/share/zoneinfo/+VERSION"}) {
-    std::ifstream file(path);
-    std::string line;
-    if (!std::getline(file, line)) continue;
-    constexpr std::string_view kPrefix = "# version ";
-    return line.starts_with(kPrefix) ? line.substr(kPrefix.size()) : line;
-  }
-  return "unknown";
+  constexpr std::string_view kPrefix = "# version ";
+  std::string line;
+  // Debian's compact source of the data begins with its version; other systems have a file for it.
+  std::ifstream source(data_directory() / "tzdata.zi");
+  if (std::getline(source, line) && line.starts_with(kPrefix)) return line.substr(kPrefix.size());
+  std::ifstream version(data_directory() / "+VERSION");
+  return std::getline(version, line) ? line : "unknown";
 }
 
 }  // namespace rota::runtime

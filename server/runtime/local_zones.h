@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The IANA zones of this machine for the engine's schedules, through absl::TimeZone. Loaded zones
-// are kept, so that the same name is always answered with the same object and the same rules: an
-// update of the machine's data is used after the next start.
+// The IANA time zones of the host, read through Abseil: the implementation of core's
+// TimeZoneSource. It stands here because it reads files.
 //
-// Thread-safe.
+// The data is the directory named by TZDIR, else /usr/share/zoneinfo (Debian's package tzdata), as
+// Abseil itself looks for it. A zone is read once and then kept until the process ends, so a newer
+// package takes effect at the next start.
 #pragma once
 
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -19,15 +19,16 @@ namespace rota::runtime {
 
 class LocalZones final : public core::TimeZoneSource {
  public:
+  // Thread-safe. Reads a file on the first use of a name; nullptr for names without a zone file in
+  // their exact case. Only names that exist are remembered, so wrong ones cost no memory.
   core::TimeZonePtr find(std::string_view name) const override;
 
-  // Version of the machine's data, "2024a"; "unknown" when the machine does not say.
+  // The release of the data, "2024a"; "unknown" when the directory does not say. Reads a file.
   static std::string data_version();
 
  private:
   mutable std::mutex mutex_;
-  // Bounded by the data: only names that exist are kept.
-  mutable std::map<std::string, core::TimeZonePtr, std::less<>> known_;
+  mutable std::map<std::string, core::TimeZonePtr, std::less<>> zones_;
 };
 
 }  // namespace rota::runtime

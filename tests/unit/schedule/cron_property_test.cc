@@ -16,7 +16,7 @@
 #include "base/time_format.h"
 #include "core/schedule/civil.h"
 #include "core/schedule/cron_next.h"
-#include "runtime/zones/zone_source.h"
+#include "runtime/local_zones.h"
 #include "unit/schedule/support.h"
 
 namespace rota::core {
@@ -162,7 +162,7 @@ constexpr const char* kZones[] = {
 
 TEST(CronProperty, MinutesOfAMonthInManyZones) {
   Generator random(seed());
-  const runtime::HostZoneSource source;
+  const runtime::LocalZones source;
   for (int round = 0; round < 96; ++round) {
     const std::string name = kZones[static_cast<std::size_t>(round) % std::size(kZones)];
     const TimeZonePtr zone = resolve_zone(name, source);
@@ -178,7 +178,7 @@ TEST(CronProperty, MinutesOfAMonthInManyZones) {
 
 TEST(CronProperty, SecondsAroundChangesOfTheClock) {
   Generator random(seed());
-  const runtime::HostZoneSource source;
+  const runtime::LocalZones source;
   for (int round = 0; round < 32; ++round) {
     const std::string name = kZones[static_cast<std::size_t>(round) % std::size(kZones)];
     const TimeZonePtr zone = resolve_zone(name, source);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/schedule/schedule.h"
-#include "runtime/zones/zone_source.h"
+#include "runtime/local_zones.h"
 #include "unit/schedule/support.h"
 
 namespace rota::core {
@@ -70,7 +70,7 @@ std::string joined(const std::vector<std::string>& ids) {
 }
 
 TEST(CronVectors, AllOfWhatIsSupported) {
-  const runtime::HostZoneSource zones;
+  const runtime::LocalZones zones;
   std::vector<std::string> needs;
   std::vector<std::string> alt;
   std::size_t checked = 0;
@@ -95,7 +95,7 @@ TEST(CronVectors, AllOfWhatIsSupported) {
     check(vector, zones);
     ++checked;
   }
-  std::printf("time zone data %s\n", zones.data_version().c_str());
+  std::printf("time zone data %s\n", runtime::LocalZones::data_version().c_str());
   std::printf("cron vectors: %zu of %zu checked\n", checked, all.size());
   std::printf("%zu refused as not supported yet (L, W, #): %s\n", needs.size(),
               joined(needs).c_str());

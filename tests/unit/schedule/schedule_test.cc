@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/limits.h"
-#include "runtime/zones/zone_source.h"
+#include "runtime/local_zones.h"
 #include "unit/schedule/support.h"
 
 namespace rota::core {
@@ -140,7 +140,7 @@ TEST(ScheduleTicks, CountingTakesNoTimeHoweverManyTicksThereAre) {
 }
 
 TEST(ScheduleTicks, SearchesAreBounded) {
-  const runtime::HostZoneSource zones;
+  const runtime::LocalZones zones;
   // 29 February on a Sunday: 28 years apart, 40 across the year 2100.
   const Schedule rare = compiled(cron_in("0 0 29 2 */7", "Europe/Berlin"), zones);
   EXPECT_THAT(texts(rare.next_times(ms("2061-01-01T00:00:00Z"), 2)),
@@ -150,7 +150,7 @@ TEST(ScheduleTicks, SearchesAreBounded) {
 }
 
 TEST(ScheduleDates, BusinessDateIsTheLocalDatePlusTheOffset) {
-  const runtime::HostZoneSource zones;
+  const runtime::LocalZones zones;
   model::ScheduleSpec spec = cron_in("0 0 * * *", "Europe/Helsinki");
   spec.business_day_offset = -1;
   const Schedule schedule = compiled(spec, zones);
@@ -162,7 +162,7 @@ TEST(ScheduleDates, BusinessDateIsTheLocalDatePlusTheOffset) {
 }
 
 TEST(ScheduleDescribe, GapsAndRepeatedTimes) {
-  const runtime::HostZoneSource zones;
+  const runtime::LocalZones zones;
   const Schedule helsinki = compiled(cron_in("30 3 * * *", "Europe/Helsinki"), zones);
   const auto plain = helsinki.describe(ms("2027-03-27T01:30:00Z"));
   EXPECT_EQ(plain.utc, "2027-03-27T01:30:00Z");
@@ -194,7 +194,7 @@ TEST(ScheduleDescribe, GapsAndRepeatedTimes) {
 // Scenarios in which a schedule was changed; the engine sets the cursor to the time of the edit.
 
 TEST(ScheduleEdits, ZoneChangeMovesTheNextTick) {  // C094, C113
-  const runtime::HostZoneSource zones;
+  const runtime::LocalZones zones;
   const Schedule berlin = compiled(cron_in("0 21 * * *", "Europe/Berlin"), zones);
   EXPECT_EQ(text(*berlin.next_after(ms("2026-05-19T10:00:00Z"))), "2026-05-19T19:00:00Z");
   const Schedule new_york = compiled(cron_in("0 9 * * *", "America/New_York"), zones);
