@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Order of answers, admission, cancelled calls and failures of the loop.
+#include "runtime/engine_loop.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/keys.h"
+#include "unit/runtime/loop_harness.h"
+
+namespace rota::runtime {
+namespace {
+
+using base::Reason;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+core::EnqueueJobs one_job(std::size_t payload_bytes = 10) {
+  core::EnqueueJobs enqueue;
+  enqueue.jobs.push_back({.queue = "q", .kind = "k", .payload = std::string(payload_bytes, 'x')});
+  return enqueue;
+}
+
+core::GrantedJob granted(std::uint64_t seq, std::uint64_t token) {
+  core::GrantedJob job;
+  job.key = {.queue = 1, .priority = 100, .seq = seq};
+  job.token = token;
+  job.body = std::make_shared<model::JobBody>();
+  return job;
+}
+
+TEST_F(EngineLoopTest, AnAnswerLeavesAfterItsBatchIsDurable) {
+  start();
+  ASSERT_TRUE(submit(one_job(), "a"));
+  ASSERT_TRUE(executor_.wait_for(1));
+  EXPECT_THAT(log(), IsEmpty());
+  executor_.run_one();
+  ASSERT_TRUE(logged_within(1));
+  EXPECT_THAT(log(), ElementsAre("a ok"));
+  EXPECT_EQ(store_->last_committed(), 1U);
+}
+
+TEST_F(EngineLoopTest, OneBatchIsInFlightAndTheNextIsBuiltMeanwhile) {
+  start();
+  ASSERT_TRUE(submit(one_job(), "a"));
+  ASSERT_TRUE(executor_.wait_for(1));
+  ASSERT_TRUE(submit(one_job(), "b"));
+  ASSERT_TRUE(submit(one_job(), "c"));
+  on_loop([] {});
+  ASSERT_TRUE(engine_.wait([&] { return engine_.applied_.size() == 3; }));
+  EXPECT_EQ(executor_.size(), 1U) << "the second batch waits for the first";
+  executor_.run_one();
+  ASSERT_TRUE(executor_.wait_for(1));
+  ASSERT_TRUE(logged_within(1));
+  EXPECT_THAT(log(), ElementsAre("a ok"));
+  executor_.run_one();
+  ASSERT_TRUE(logged_within(3));
+  EXPECT_THAT(log(), ElementsAre("a ok", "b ok", "c ok"));
+  EXPECT_EQ(store_->last_committed(), 2U) << "b and c shared a batch";
+}
+
+TEST_F(EngineLoopTest, AnAnswerThatChangedNothingWaitsForWhatItSaw) {
+  start();
+  ASSERT_TRUE(submit(one_job(), "write"));
+  ASSERT_TRUE(executor_.wait_for(1));
+  ASSERT_TRUE(submit(core::ExplainJob{}, "read"));
+  on_loop([] {});
+  EXPECT_THAT(log(), IsEmpty());
+  executor_.run_one();
+  ASSERT_TRUE(logged_within(2));
+  EXPECT_THAT(log(), ElementsAre("write ok", "read ok"));
+}
+
+TEST_F(EngineLoopTest, AnAnswerThatSawOnlyDurableThingsLeavesWithoutACommit) {
+  start();
+  ASSERT_TRUE(submit(core::ExplainJob{}, "read"));
+  ASSERT_TRUE(logged_within(1));
+  EXPECT_EQ(executor_.size(), 0U);
+}
+
+TEST_F(EngineLoopTest, AHeartbeatIsAnsweredWhileACommitIsSlow) {
+  start();
+  ASSERT_TRUE(submit(one_job(), "write"));
+  ASSERT_TRUE(executor_.wait_for(1));
+  ASSERT_TRUE(submit(core::Heartbeat{}, "beat"));
+  ASSERT_TRUE(logged_within(1));
+  EXPECT_THAT(log(), ElementsAre("beat ok"));
+}
+
+TEST_F(EngineLoopTest, EventsOfABatchArePublishedBeforeItsAnswers) {
+  start();
+  const auto poll = submit(core::LeaseJobs{}, "poll");
+  ASSERT_TRUE(poll);
+  ASSERT_TRUE(engine_.wait([&] { return engine_.parked_.size() == 1; }));
+  on_loop([&] { engine_.grant(*poll, granted(1, 7)); });
+  ASSERT_TRUE(submit(one_job(), "write"));
+  ASSERT_TRUE(executor_.wait_for(1));
+  executor_.run_one();
+  ASSERT_TRUE(logged_within(3));
+  EXPECT_THAT(log(), ElementsAre("event 7", "poll leased 1", "write ok"));
+}
+
+TEST_F(EngineLoopTest, ClosingCommandsAreTakenBeforeOpeningOnes) {
+  start();
+  ASSERT_TRUE(submit(one_job(), "first"));
+  ASSERT_TRUE(executor_.wait_for(1));
+  ASSERT_TRUE(submit(one_job(), "open"));
+  ASSERT_TRUE(submit(core::FinishJobs{}, "close"));
+  ASSERT_TRUE(submit(core::Heartbeat{}, "beat"));
+  executor_.let_through();
+  ASSERT_TRUE(engine_.wait([&] { return engine_.applied_.size() == 4; }));
+  const auto index = [](const core::CommandBody& body) { return static_cast<int>(body.index()); };
+  EXPECT_THAT(engine_.applied_,
+              ElementsAre(index(core::EnqueueJobs{}), index(core::Heartbeat{}),
+                          index(core::FinishJobs{}), index(core::EnqueueJobs{})));
+}
+
+TEST_F(EngineLoopTest, AFullQueueRefusesOpeningCommandsFirst) {
+  make({.admission = {.commands = 8, .bytes = 1 << 20, .reserve_percent = 25}});
+  loop_->start();
+  // The loop is kept busy, so that commands stay in the queue.
+  const auto go_on = hold_loop();
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(submit(one_job(), "open"));
+  const auto refused = submit(one_job(), "open");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason, Reason::kOverloaded);
+  EXPECT_TRUE(submit(core::FinishJobs{}, "close"));
+  EXPECT_TRUE(submit(core::Heartbeat{}, "beat"));
+  const auto hard = submit(core::FinishJobs{}, "close");
+  ASSERT_FALSE(hard);
+  EXPECT_EQ(hard.error().reason, Reason::kOverloaded);
+  go_on();
+  executor_.let_through();
+  ASSERT_TRUE(logged_within(8)) << "what was accepted is answered";
+  EXPECT_TRUE(submit(one_job(), "later"));
+}
+
+TEST_F(EngineLoopTest, BytesFillTheQueueToo) {
+  make({.admission = {.commands = 1000, .bytes = 100'000, .reserve_percent = 25}});
+  loop_->start();
+  const auto go_on = hold_loop();
+  EXPECT_TRUE(submit(one_job(70'000), "large"));
+  const auto refused = submit(one_job(10'000), "more");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason, Reason::kOverloaded);
+  EXPECT_TRUE(submit(core::FinishJobs{}, "close"));
+  go_on();
+}
+
+TEST_F(EngineLoopTest, AStoreShortOfSpaceRefusesNewWorkAndLetsWorkEnd) {
+  start();
+  disk_->set_pressure(core::Pressure::kRefuseNew);
+  ASSERT_TRUE(submit(one_job(), "a"));
+  ASSERT_TRUE(executor_.wait_for(1));
+  executor_.let_through();
+  ASSERT_TRUE(logged_within(1));
+  const auto refused = submit(one_job(), "b");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason, Reason::kOverloaded);
+  EXPECT_TRUE(submit(core::FinishJobs{}, "close"));
+}
+
+TEST_F(EngineLoopTest, ACancelledPollIsForgotten) {
+  start();
+  const auto poll = submit(core::LeaseJobs{}, "poll");
+  ASSERT_TRUE(poll);
+  ASSERT_TRUE(engine_.wait([&] { return engine_.parked_.size() == 1; }));
+  loop_->cancel(*poll);
+  ASSERT_TRUE(engine_.wait([&] { return engine_.dropped_.size() == 1; }));
+  EXPECT_TRUE(loop_->wait_idle(10'000));
+  EXPECT_THAT(log(), IsEmpty());
+}
+
+TEST_F(EngineLoopTest, ACancelThatOvertakesItsCallStillCounts) {
+  start();
+  const auto go_on = hold_loop();
+  const auto poll = submit(core::LeaseJobs{}, "poll");
+  ASSERT_TRUE(poll);
+  loop_->cancel(*poll);
+  go_on();
+  ASSERT_TRUE(engine_.wait([&] { return engine_.dropped_.size() == 1; }));
+  EXPECT_TRUE(loop_->wait_idle(10'000));
+}
+
+TEST_F(EngineLoopTest, AGrantDecidedForACancelledPollGoesBack) {
+  start();
+  const auto poll = submit(core::LeaseJobs{.session_id = "s"}, "poll");
+  ASSERT_TRUE(poll);
+  ASSERT_TRUE(engine_.wait([&] { return engine_.parked_.size() == 1; }));
+  on_loop([&] { engine_.grant(*poll, granted(5, 9)); });
+  ASSERT_TRUE(submit(core::ExplainJob{}, "turn"));
+  ASSERT_TRUE(executor_.wait_for(1));
+  loop_->cancel(*poll);
+  on_loop([] {});
+  executor_.let_through();
+  ASSERT_TRUE(engine_.wait([&] { return engine_.abandoned_.size() == 1; }));
+  EXPECT_EQ(engine_.abandoned_[0].session_id, "s");
+  ASSERT_EQ(engine_.abandoned_[0].leases.size(), 1U);
+  EXPECT_EQ(engine_.abandoned_[0].leases[0].token, 9U);
+}
+
+TEST_F(EngineLoopTest, AGrantThatCouldNotBeHandedOverGoesBack) {
+  start();
+  const auto poll = submit(core::LeaseJobs{.session_id = "s"}, "poll", Delivery::kCallerGone);
+  ASSERT_TRUE(poll);
+  ASSERT_TRUE(engine_.wait([&] { return engine_.parked_.size() == 1; }));
+  executor_.let_through();
+  on_loop([&] { engine_.grant(*poll, granted(5, 11)); });
+  ASSERT_TRUE(submit(core::ExplainJob{}, "turn"));
+  ASSERT_TRUE(engine_.wait([&] { return engine_.abandoned_.size() == 1; }));
+  EXPECT_EQ(engine_.abandoned_[0].leases[0].token, 11U);
+}
+
+TEST_F(EngineLoopTest, ALargePayloadIsReadBeforeTheLeaseReplyLeaves) {
+  executor_.let_through();
+  const model::JobKey key{.queue = 1, .priority = 100, .seq = 3};
+  start();
+  const auto poll = submit(core::LeaseJobs{}, "poll");
+  ASSERT_TRUE(poll);
+  std::promise<std::string> payload;
+  core::Command command;
+  command.body = core::LeaseJobs{};
+  const auto second = loop_->submit(std::move(command), [&](core::Reply reply) {
+    payload.set_value(std::get<core::LeaseReply>(reply.body).jobs.at(0).body->payload);
+    return Delivery::kTaken;
+  });
+  ASSERT_TRUE(second);
+  ASSERT_TRUE(engine_.wait([&] { return engine_.parked_.size() == 2; }));
+  on_loop([&] {
+    core::GrantedJob job = granted(3, 12);
+    auto body = std::make_shared<model::JobBody>();
+    body->payload_apart = true;
+    job.body = body;
+    engine_.grant(*second, job);
+    engine_.put(core::Keyspace::kPayload, model::keys::job(key), "large payload");
+  });
+  ASSERT_TRUE(submit(core::ExplainJob{}, "turn"));
+  auto read = payload.get_future();
+  ASSERT_EQ(read.wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(read.get(), "large payload");
+}
+
+TEST_F(EngineLoopTest, AfterAnUnknownOutcomeNothingIsAcknowledged) {
+  start();
+  disk_->fail_commit(1, store::CommitFault::kUnknownLost);
+  ASSERT_TRUE(submit(one_job(), "a"));
+  ASSERT_TRUE(executor_.wait_for(1));
+  ASSERT_TRUE(submit(one_job(), "b"));
+  const auto poll = submit(core::LeaseJobs{}, "poll");
+  ASSERT_TRUE(poll);
+  executor_.let_through();
+  ASSERT_TRUE(logged_within(4));
+  std::vector<std::string> lines = log();
+  EXPECT_THAT(lines[0], HasSubstr("fatal batch 1"));
+  std::sort(lines.begin() + 1, lines.end());
+  EXPECT_THAT(std::vector<std::string>(lines.begin() + 1, lines.end()),
+              ElementsAre("a STORE_FAILED", "b STORE_FAILED", "poll STORE_FAILED"));
+  const auto refused = submit(one_job(), "c");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason, Reason::kStoreFailed);
+}
+
+TEST_F(EngineLoopTest, DrainRefusesOpeningAnswersPollsAndLetsWorkEnd) {
+  start();
+  executor_.let_through();
+  ASSERT_TRUE(submit(core::LeaseJobs{}, "poll"));
+  loop_->drain();
+  ASSERT_TRUE(logged_within(1));
+  EXPECT_THAT(log(), ElementsAre("poll leased 0"));
+  const auto refused = submit(one_job(), "a");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason, Reason::kDraining);
+  ASSERT_TRUE(submit(core::FinishJobs{}, "close"));
+  EXPECT_TRUE(loop_->wait_idle(10'000));
+  EXPECT_THAT(log(), ElementsAre("poll leased 0", "close ok"));
+}
+
+TEST_F(EngineLoopTest, StopAnswersAllThatWasAccepted) {
+  start();
+  ASSERT_TRUE(submit(one_job(), "write"));
+  ASSERT_TRUE(executor_.wait_for(1));
+  ASSERT_TRUE(submit(core::LeaseJobs{}, "poll"));
+  executor_.let_through();
+  loop_->stop();
+  EXPECT_THAT(log(), ElementsAre("write ok", "poll DRAINING"));
+  const auto refused = submit(core::FinishJobs{}, "late");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason, Reason::kDraining);
+}
+
+TEST_F(EngineLoopTest, ManyCallersShareBatches) {
+  start();
+  executor_.let_through();
+  constexpr int kCallers = 4;
+  constexpr int kEach = 500;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < kCallers; ++i) {
+    callers.emplace_back([&] {
+      for (int n = 0; n < kEach; ++n) EXPECT_TRUE(submit(one_job(), "a"));
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  ASSERT_TRUE(loop_->wait_idle(10'000));
+  EXPECT_EQ(log().size(), static_cast<std::size_t>(kCallers * kEach));
+  EXPECT_LE(store_->last_committed(), static_cast<core::CommitSeq>(kCallers * kEach));
+}
+
+}  // namespace
+}  // namespace rota::runtime
