@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -28,7 +29,24 @@ struct ServerLimits {
   std::int64_t payload_bytes = base::limits::kPayloadBytesDefault;
 };
 
-// What the server is. Fixed before the listener opens, but for the warnings.
+// Set once the listener has bound its ports, which is after the first call may arrive. Thread-safe.
+class ListenAddresses {
+ public:
+  void set(std::vector<std::string> addresses) {
+    std::lock_guard lock(mutex_);
+    addresses_ = std::move(addresses);
+  }
+  std::vector<std::string> get() const {
+    std::lock_guard lock(mutex_);
+    return addresses_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> addresses_;
+};
+
+// What the server is. Fixed before the listener opens, but for its addresses.
 struct ServerFacts {
   std::string version;
   std::uint64_t server_epoch = 0;  // the store's epoch: changes with every start
@@ -40,7 +58,7 @@ struct ServerFacts {
   bool plaintext_private = false;
   std::int64_t start_wall_ms = 0;
   std::int64_t start_mono_ms = 0;
-  std::vector<std::string> listen_addresses;  // HOST:PORT, set when they are bound
+  ListenAddresses listen_addresses;  // HOST:PORT
 };
 
 // Sentences for the operator, each by a name of its own so that it can be taken back. Thread-safe.
