@@ -26,6 +26,13 @@ jobs() {
   echo "${ROTA_JOBS:-$(nproc)}"
 }
 
+# configure_preset PRESET: makes build/PRESET ready to build.
+configure_preset() {
+  mkdir -p build
+  cmake --preset "$1" >"build/$1.configure.log" 2>&1 ||
+    { cat "build/$1.configure.log" >&2; die "configuring preset $1 failed"; }
+}
+
 # build_preset PRESET [TARGET...]: configures and builds into build/PRESET.
 build_preset() {
   local preset=$1
@@ -34,7 +41,6 @@ build_preset() {
   if (($# > 0)); then
     targets=(--target "$@")
   fi
-  cmake --preset "$preset" >"build/$preset.configure.log" 2>&1 ||
-    { cat "build/$preset.configure.log" >&2; die "configuring preset $preset failed"; }
+  configure_preset "$preset"
   cmake --build "build/$preset" --parallel "$(jobs)" "${targets[@]}"
 }
