@@ -8,7 +8,7 @@
 namespace rota::model {
 
 enum class Keyspace : std::uint8_t {
-  kMeta = 0,        // one-off records: engine counters; the store adapter keeps its own here too
+  kMeta = 0,        // one-off records: engine counters
   kQueueState = 1,  // queue settings and queue counters, by queue number
   kGrant = 2,       // one per lease reply, until its last attempt has ended
   kJob = 3,         // bodies and pointers, in ready order
