@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/process.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace rota::driver {
+
+std::int64_t wall_ms() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+std::int64_t mono_ms() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+bool wait_until(const std::function<bool()>& done, std::int64_t at_most_ms) {
+  const std::int64_t end = mono_ms() + at_most_ms;
+  while (!done()) {
+    if (mono_ms() >= end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
+Process::Process(Process&& other) noexcept : pid_(other.pid_) { other.pid_ = -1; }
+
+Process& Process::operator=(Process&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  return *this;
+}
+
+Process::~Process() {
+  if (pid_ <= 0) return;
+  signal(SIGCONT);
+  signal(SIGKILL);
+  wait(5'000);
+}
+
+std::optional<Process> Process::start(const std::vector<std::string>& command,
+                                      const std::string& log, bool dies_with_parent) {
+  std::vector<char*> argv;
+  for (const std::string& arg : command) argv.push_back(const_cast<char*>(arg.c_str()));
+  argv.push_back(nullptr);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return std::nullopt;
+  if (pid == 0) {
+    setpgid(0, 0);
+    if (dies_with_parent) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != parent) _exit(127);
+    }
+    const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    dup2(in, 0);
+    dup2(out, 1);
+    dup2(out, 2);
+    execvp(argv[0], argv.data());
+    _exit(127);
+  }
+  Process process;
+  process.pid_ = pid;
+  return process;
+}
+
+void Process::signal(int number) const {
+  if (pid_ > 0) ::kill(pid_, number);
+}
+
+std::optional<Process::Change> Process::poll() {
+  if (pid_ <= 0) return std::nullopt;
+  int status = 0;
+  if (waitpid(pid_, &status, WNOHANG | WUNTRACED) != pid_) return std::nullopt;
+  Change change;
+  if (WIFSTOPPED(status)) {
+    change.stopped = true;
+    return change;
+  }
+  change.ended = true;
+  if (WIFSIGNALED(status)) change.signal = WTERMSIG(status);
+  if (WIFEXITED(status)) change.exit_code = WEXITSTATUS(status);
+  pid_ = -1;
+  return change;
+}
+
+std::optional<Process::Change> Process::wait(std::int64_t at_most_ms) {
+  std::optional<Change> change;
+  const auto ended = [&] {
+    change = poll();
+    return pid_ <= 0;
+  };
+  if (wait_until(ended, at_most_ms)) return change;
+  signal(SIGCONT);
+  signal(SIGKILL);
+  int status = 0;
+  waitpid(pid_, &status, 0);
+  pid_ = -1;
+  return std::nullopt;
+}
+
+bool ServerProcess::start(bool dies_with_parent, const std::vector<std::string>& more) {
+  struct stat info {};
+  const std::size_t from = ::stat(log_.c_str(), &info) == 0 ? static_cast<std::size_t>(info.st_size) : 0;
+  std::vector<std::string> command = {binary_, "--data", data_, "--listen", listen_};
+  command.insert(command.end(), more.begin(), more.end());
+  auto process = Process::start(command, log_, dies_with_parent);
+  if (!process) {
+    error_ = "cannot start " + binary_;
+    return false;
+  }
+  process_ = std::move(*process);
+  bool ended = false;
+  const bool up = wait_until(
+      [&] {
+        if (process_.poll()) ended = true;
+        const std::string text = read_file(log_, from);
+        const std::string mark = "listening on ";
+        const auto at = text.find(mark);
+        const auto end = at == std::string::npos ? at : text.find_first_of(" \n\"", at + mark.size());
+        if (end == std::string::npos) return ended;
+        address_ = text.substr(at + mark.size(), end - at - mark.size());
+        return true;
+      },
+      20'000);
+  if (!up || ended) {
+    error_ = "the server did not start:\n" + read_file(log_, from);
+    return false;
+  }
+  listen_ = address_;
+  return true;
+}
+
+void ServerProcess::kill() {
+  process_.signal(SIGKILL);
+  process_.wait(5'000);
+}
+
+std::optional<int> ServerProcess::stop(std::int64_t at_most_ms) {
+  process_.signal(SIGTERM);
+  auto change = process_.wait(at_most_ms);
+  if (!change || change->signal != 0) return std::nullopt;
+  return change->exit_code;
+}
+
+std::string read_file(const std::string& path, std::size_t from) {
+  std::ifstream in(path, std::ios::binary);
+  in.seekg(static_cast<std::streamoff>(from));
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+}  // namespace rota::driver

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Processes started by the drivers (quickstart, soak): each in a process group of its own, its output
+// in a file, and none left behind.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rota::driver {
+
+std::int64_t wall_ms();
+std::int64_t mono_ms();
+
+// Looks every 20 ms until `done` is true or the time is over.
+bool wait_until(const std::function<bool()>& done, std::int64_t at_most_ms);
+
+// Move-only; the destructor kills what still runs, unless it was let go.
+class Process {
+ public:
+  Process() = default;
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&& other) noexcept;
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  ~Process();
+
+  // Standard output and error are appended to `log`. With `dies_with_parent` the kernel kills it
+  // when the starting thread ends.
+  static std::optional<Process> start(const std::vector<std::string>& command,
+                                      const std::string& log, bool dies_with_parent);
+
+  pid_t pid() const { return pid_; }
+  bool running() const { return pid_ > 0; }
+  void signal(int number) const;
+  // Stopped, ended by a signal, ended: what has happened since the last look.
+  struct Change {
+    bool stopped = false;
+    bool ended = false;
+    int signal = 0;  // that ended it; 0: it exited
+    int exit_code = 0;
+  };
+  std::optional<Change> poll();
+  // Waits for the end; kills after `at_most_ms`. nullopt: it had to be killed.
+  std::optional<Change> wait(std::int64_t at_most_ms);
+  void let_go() { pid_ = -1; }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+// A rota-server with its data directory, restarted on the port it was first given.
+class ServerProcess {
+ public:
+  ServerProcess(std::string binary, std::string data, std::string log, std::string listen)
+      : binary_(std::move(binary)), data_(std::move(data)), log_(std::move(log)),
+        listen_(std::move(listen)) {}
+
+  // Returns when it listens; false (with error()) when it has not after 20 s.
+  bool start(bool dies_with_parent, const std::vector<std::string>& more = {});
+  void kill();                                // SIGKILL, and waits
+  std::optional<int> stop(std::int64_t at_most_ms);  // SIGTERM; its exit code
+  const std::string& address() const { return address_; }
+  const std::string& error() const { return error_; }
+  Process& process() { return process_; }
+
+ private:
+  std::string binary_, data_, log_, listen_, address_, error_;
+  Process process_;
+};
+
+// The file's text from byte `from` on; empty when there is none.
+std::string read_file(const std::string& path, std::size_t from = 0);
+
+}  // namespace rota::driver
