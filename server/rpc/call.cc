@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/call.h"
+
+#include <exception>
+
+#include "base/hash.h"
+#include "base/names.h"
+#include "rpc/page_token.h"
+#include "rpc/status_map.h"
+
+namespace rota::rpc {
+namespace {
+
+base::Error overloaded() {
+  auto error = base::make_error(base::Reason::kOverloaded, "too many queries wait for an answer");
+  error.retry_after_ms = 200;
+  return error;
+}
+
+std::function<void()> reader_work(Reactor* reactor, std::function<base::Status()> work) {
+  return [reactor, work = std::move(work)]() mutable {
+    base::Status status;
+    try {
+      status = work();
+    } catch (const std::exception& fault) {
+      status = internal_error(fault.what());
+    }
+    work = nullptr;  // nothing of the call may outlive its end
+    finish(reactor, status);
+  };
+}
+
+}  // namespace
+
+void finish(Reactor* reactor, const base::Status& status) {
+  reactor->Finish(status ? grpc::Status::OK : to_status(status.error()));
+}
+
+Reactor* refuse(grpc::CallbackServerContext* context, const base::Error& error) {
+  auto* reactor = context->DefaultReactor();
+  reactor->Finish(to_status(error));
+  return reactor;
+}
+
+base::Error unexpected_reply(const core::ReplyBody& body) {
+  if (const auto* error = std::get_if<base::Error>(&body)) return *error;
+  return internal_error("a reply of kind " + std::to_string(body.index()) + " was not expected");
+}
+
+void submit(Context& context, const Caller& caller, core::CommandBody body, Reactor* reactor,
+            std::function<void(core::Reply reply)> on_reply) {
+  core::Command command;
+  command.principal = caller.principal;
+  command.name_space = caller.name_space;
+  command.body = std::move(body);
+  const auto accepted = context.server.loop.submit(
+      std::move(command), [on_reply = std::move(on_reply)](core::Reply reply) {
+        on_reply(std::move(reply));
+        return runtime::Delivery::kTaken;
+      });
+  if (!accepted) finish(reactor, accepted.error());
+}
+
+Reactor* query(Context& context, grpc::CallbackServerContext* call,
+               std::function<base::Status()> work) {
+  auto* reactor = call->DefaultReactor();
+  if (!context.server.readers.submit(reader_work(reactor, std::move(work)))) {
+    finish(reactor, overloaded());
+  }
+  return reactor;
+}
+
+void complete(Context& context, Reactor* reactor, std::function<base::Status()> work) {
+  if (!context.server.readers.submit_first(reader_work(reactor, std::move(work)))) {
+    finish(reactor, base::make_error(base::Reason::kDraining, "the server is stopping"));
+  }
+}
+
+base::Result<core::RequestTag> request_tag(const std::string& request_id,
+                                           const google::protobuf::MessageLite& body) {
+  if (auto fault = base::check_request_id("request_id", request_id)) return *fault;
+  const auto digest = base::hash_parts({stable_bytes(body)});
+  return core::RequestTag{request_id, std::string(base::as_bytes(digest))};
+}
+
+}  // namespace rota::rpc

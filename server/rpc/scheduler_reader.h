@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads schedulers and their runs beside the engine loop. Blocking reads: for reader threads only.
+// Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "core/store.h"
+#include "model/scheduler.h"
+#include "rota/v1/scheduler_service.pb.h"
+
+namespace rota::rpc {
+
+struct SchedulerRead {
+  model::Scheduler scheduler;
+  model::SchedulerState state;
+  core::CommitSeq at = 0;
+};
+
+// Which run records to list; times are nominal, bounds as in ListRunsRequest.
+struct RunFilter {
+  std::string scheduler_id;
+  std::int64_t from_ms = INT64_MIN;
+  std::int64_t to_ms = INT64_MAX;
+  std::vector<int> outcomes;  // values of v1::Run::Outcome
+  std::string business_date;
+};
+
+class SchedulerReader {
+ public:
+  explicit SchedulerReader(const core::ShardStore& store) : store_(store) {}
+
+  // SCHEDULER_NOT_FOUND with the id.
+  base::Result<SchedulerRead> get(const std::string& name_space, const std::string& id) const;
+
+  // By id; `after` is the last id of the page before. `more`: there may be further ones.
+  struct Page {
+    std::vector<SchedulerRead> schedulers;
+    std::string last;  // go on after this id
+    bool more = false;
+    core::CommitSeq at = 0;
+  };
+  base::Result<Page> list(const std::string& name_space, const std::string& prefix,
+                          const std::string& after, int page_size) const;
+
+  // Newest first. `before` is the position that the page before returned; empty at the start.
+  struct Runs {
+    std::vector<model::RunRecord> runs;
+    std::string position;  // empty: the end
+    core::CommitSeq at = 0;
+  };
+  base::Result<Runs> runs(const std::string& name_space, const RunFilter& filter,
+                          const std::string& before, int page_size) const;
+
+ private:
+  const core::ShardStore& store_;
+};
+
+base::Error scheduler_not_found(const std::string& id);
+
+}  // namespace rota::rpc

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WorkerService: heartbeats, outcomes and the list of workers. LeaseJobs is in lease_call.cc.
+#include <utility>
+
+#include "base/limits.h"
+#include "base/names.h"
+#include "model/job_id.h"
+#include "rota/v1/worker_service.grpc.pb.h"
+#include "rpc/call.h"
+#include "rpc/convert_worker.h"
+#include "rpc/lease_call.h"
+#include "rpc/page_token.h"
+#include "rpc/services.h"
+
+namespace rota::rpc {
+namespace {
+
+namespace limits = base::limits;
+using grpc::CallbackServerContext;
+
+constexpr std::size_t kLeasesShownMax = 100;  // of one worker
+
+class WorkerService final : public v1::WorkerService::CallbackService {
+ public:
+  explicit WorkerService(Context& context) : context_(context) {}
+
+  Reactor* LeaseJobs(CallbackServerContext* call, const v1::LeaseJobsRequest* request,
+                     v1::LeaseJobsResponse* response) override {
+    const auto caller =
+        context_.guard.admit(*call, Method::kWorkerServiceLeaseJobs, request->namespace_());
+    if (!caller) return refuse(call, caller.error());
+    return lease_jobs(context_, call, *caller, *request, response);
+  }
+
+  Reactor* Heartbeat(CallbackServerContext* call, const v1::HeartbeatRequest* request,
+                     v1::HeartbeatResponse* response) override {
+    const auto caller =
+        context_.guard.admit(*call, Method::kWorkerServiceHeartbeat, request->namespace_());
+    if (!caller) return refuse(call, caller.error());
+    auto beat = heartbeat_from_wire(*request);
+    if (!beat) return refuse(call, beat.error());
+    heard(request->session_id());
+    return command<core::HeartbeatReply>(
+        context_, call, *caller, *std::move(beat),
+        [this, request, response](const core::HeartbeatReply& reply, std::int64_t seq) {
+          heartbeat_to_wire(reply, *request, response);
+          response->set_server_epoch(epoch());
+          response->set_commit_seq(seq);
+        });
+  }
+
+  Reactor* FinishJobs(CallbackServerContext* call, const v1::FinishJobsRequest* request,
+                      v1::FinishJobsResponse* response) override {
+    const auto caller =
+        context_.guard.admit(*call, Method::kWorkerServiceFinishJobs, request->namespace_());
+    if (!caller) return refuse(call, caller.error());
+    if (auto fault = check_call_bytes(*request)) return refuse(call, *fault);
+    auto outcomes = finish_from_wire(take(request));
+    if (!outcomes) return refuse(call, outcomes.error());
+    heard(request->session_id());
+    return command<core::FinishReply>(
+        context_, call, *caller, *std::move(outcomes),
+        [this, request, response](const core::FinishReply& reply, std::int64_t seq) {
+          finish_to_wire(reply, *request, response);
+          response->set_server_epoch(epoch());
+          response->set_commit_seq(seq);
+        });
+  }
+
+  Reactor* ListWorkers(CallbackServerContext* call, const v1::ListWorkersRequest* request,
+                       v1::ListWorkersResponse* response) override {
+    const auto caller =
+        context_.guard.admit(*call, Method::kWorkerServiceListWorkers, request->namespace_());
+    if (!caller) return refuse(call, caller.error());
+    if (!request->queue().empty()) {
+      if (auto fault = base::check_name("queue", request->queue())) return refuse(call, *fault);
+    }
+    const auto size = page_size(request->page_size());
+    if (!size) return refuse(call, size.error());
+    const auto fingerprint = request_fingerprint("ListWorkers", *request);
+    const auto position = read_page_token(fingerprint, request->page_token());
+    if (!position) return refuse(call, position.error());
+    return query(context_, call,
+                 [this, request, response, size = *size, fingerprint, position = *position,
+                  name_space = caller->name_space]() -> base::Status {
+                   list(name_space, request->queue(), position, size, fingerprint, response);
+                   return {};
+                 });
+  }
+
+ private:
+  void list(const std::string& name_space, const std::string& queue, const std::string& position,
+            int size, const std::string& fingerprint, v1::ListWorkersResponse* response) const {
+    const auto page = context_.server.workers.page(
+        name_space, queue, position, static_cast<std::size_t>(size), context_.mono_ms());
+    for (const auto& seen : page) {
+      auto* worker = response->add_workers();
+      worker_to_wire(seen, worker);
+      const auto leases = context_.server.leases.of_session(seen.session_id, kLeasesShownMax);
+      worker->set_lease_count(static_cast<std::int32_t>(leases.count));
+      for (const auto& [key, token] : leases.first) {
+        auto* lease = worker->add_leases();
+        lease->set_job_id(model::job_id(key));
+        lease->set_fencing_token(static_cast<std::int64_t>(token));
+      }
+    }
+    if (static_cast<int>(page.size()) == size) {
+      response->set_next_page_token(make_page_token(fingerprint, page.back().session_id));
+    }
+    response->set_commit_seq(static_cast<std::int64_t>(context_.server.leases.seq()));
+  }
+
+  static std::optional<base::Error> check_call_bytes(const v1::FinishJobsRequest& request) {
+    const auto bytes = static_cast<std::int64_t>(request.ByteSizeLong());
+    if (bytes <= limits::kCallBytesMax) return std::nullopt;
+    return base::make_error(base::Reason::kTooManyItems,
+                            base::format_bytes(bytes) + ", limit " +
+                                base::format_bytes(limits::kCallBytesMax) + " a call; split it",
+                            "items");
+  }
+
+  void heard(const std::string& session_id) {
+    context_.server.workers.heard(session_id, context_.wall_ms(), context_.mono_ms());
+  }
+  std::int64_t epoch() const {
+    return static_cast<std::int64_t>(context_.server.facts.server_epoch);
+  }
+
+  Context& context_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> make_worker_service(Context& context) {
+  return std::make_unique<WorkerService>(context);
+}
+
+}  // namespace rota::rpc
