@@ -58,17 +58,21 @@ class ROTA_EXPORT Outcome {
   std::optional<Millis> retry_after() const { return retry_after_; }
   std::optional<Time> until() const { return until_; }
 
-  // Notes on a success that people should see, e.g. that its result was cut.
-  Outcome with_note(std::string note) &&;
-  const std::string& note() const { return note_; }
+  // A short class of the failure, for grouping: "exit", "ConnectionRefused". At most 128 bytes.
+  Outcome with_type(std::string type) &&;
+  const std::string& type() const { return type_; }
+
+  // Marks the attempt: its result is only the begin of what there was.
+  Outcome truncated() &&;
+  bool is_truncated() const { return truncated_; }
 
   std::string take_text() && { return std::move(text_); }
 
  private:
   explicit Outcome(Kind kind) : kind_(kind) {}
   Kind kind_;
-  std::string text_{}, note_{};
-  bool retryable_ = true;
+  std::string text_{}, type_{};
+  bool retryable_ = true, truncated_ = false;
   std::optional<Millis> retry_after_{};
   std::optional<Time> until_{};
 };

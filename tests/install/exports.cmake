@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DNM=nm -DLIBRARIES=a.so;b.so -P exports.cmake
+# A shared library of ours exports symbols of namespace rota:: and nothing else.
+set(wrong)
+foreach(library IN LISTS LIBRARIES)
+  execute_process(COMMAND ${NM} -D -C --defined-only "${library}"
+    OUTPUT_VARIABLE listing COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE ";" ":" listing "${listing}")
+  string(REGEX REPLACE "\n$" "" listing "${listing}")
+  string(REPLACE "\n" ";" lines "${listing}")
+  set(count 0)
+  foreach(line IN LISTS lines)
+    math(EXPR count "${count} + 1")
+    if(NOT line MATCHES "^[0-9a-f]+ [A-Za-z] (typeinfo for |typeinfo name for |vtable for )?rota::")
+      list(APPEND wrong "${library}: ${line}")
+    elseif(line MATCHES "rota::v1::|rota::base::")
+      list(APPEND wrong "${library}: ${line}")
+    endif()
+  endforeach()
+  message(STATUS "${library}: ${count} exported symbols")
+  if(count LESS 10)
+    list(APPEND wrong "${library}: only ${count} symbols, the public classes are missing")
+  endif()
+endforeach()
+if(wrong)
+  list(JOIN wrong "\n  " text)
+  message(FATAL_ERROR "symbols outside rota::, or internals of the messages:\n  ${text}")
+endif()

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules W1 to W7: leases that end, cancels, timeouts, servers that go away and answers that get
+// lost.
+#include <atomic>
+
+#include "worker_fixture.h"
+
+namespace rota::test {
+namespace {
+
+// Leases short enough to see them end: told to stop after 1.25 s, over after 1.85 s, a beat at 1 s.
+constexpr auto kShortTtl = 3'000ms;
+
+TEST_F(WorkerTest, LostLeaseStopsTheHandlerAndNothingIsReported) {
+  server_.set_ttl(kShortTtl);
+  Gate started, returned;
+  make().handle("k", [&](Context& context) {
+    started.open();
+    wait_for_stop(context);
+    EXPECT_EQ(context.time_left(), 0ms);
+    returned.open();
+    return Outcome::succeed("too late");
+  });
+  const std::string id = server_.give("k");
+  start();
+  started.wait();
+  server_.end_lease(server_.token_of(id));
+  returned.wait();
+  EXPECT_TRUE(stop());
+  EXPECT_TRUE(server_.finished.empty());
+  EXPECT_TRUE(server_.refused.empty());
+}
+
+TEST_F(WorkerTest, SilentServerEndsTheLeaseLocally) {
+  server_.set_ttl(kShortTtl);
+  server_.always("Heartbeat", Trouble::kHang);
+  Gate started, over;
+  std::atomic<bool> told_in_time{false};
+  make().handle("k", [&](Context& context) {
+    started.open();
+    wait_for_stop(context);
+    told_in_time = context.time_left() > 0ms;  // the grace, before the lease is over
+    over.wait();
+    return Outcome::succeed("too late");
+  });
+  const std::string id = server_.give("k");
+  start();
+  started.wait();
+  // The local deadline comes before the server's own, which this server never reaches.
+  ASSERT_TRUE(server_.wait_until([&] { return server_.beats.size() >= 2; }));
+  const auto begin = std::chrono::steady_clock::now();
+  server_.wait_until([&] { return std::chrono::steady_clock::now() - begin > 1'500ms; });
+  over.open();
+  EXPECT_TRUE(stop());
+  EXPECT_TRUE(told_in_time);
+  EXPECT_TRUE(server_.finished.empty());
+  EXPECT_TRUE(server_.refused.empty());
+}
+
+TEST_F(WorkerTest, BeatsKeepALongJobAlive) {
+  server_.set_ttl(kShortTtl);
+  std::atomic<bool> stopped{false};
+  make().handle("k", [&](Context& context) {
+    // Far longer than one lease.
+    server_.wait_until([&] { return server_.beats.size() >= 4; });
+    stopped = context.stop().stop_requested();
+    return Outcome::succeed();
+  });
+  server_.give("k");
+  start();
+  EXPECT_TRUE(finished().outcome().has_success());
+  EXPECT_FALSE(stopped);
+}
+
+TEST_F(WorkerTest, OneBeatForAllLeases) {
+  server_.set_ttl(kShortTtl);
+  Gate gate;
+  make(20).handle("k", [&](Context&) {
+    gate.wait();
+    return Outcome::succeed();
+  });
+  for (int i = 0; i < 20; ++i) server_.give("k");
+  start();
+  ASSERT_TRUE(server_.wait_until([&] { return !server_.beats.empty(); }));
+  EXPECT_EQ(server_.beats[0].leases_size(), 20);
+  gate.open();
+}
+
+TEST_F(WorkerTest, CancelByHeartbeat) {
+  server_.set_ttl(kShortTtl);
+  Gate started;
+  make().handle("k", [&](Context& context) {
+    started.open();
+    wait_for_stop(context);
+    return Outcome::fail("cancelled");
+  });
+  const std::string id = server_.give("k");
+  start();
+  started.wait();
+  server_.cancel(server_.token_of(id));
+  EXPECT_EQ(finished().outcome().failure().failure().message(), "cancelled");
+}
+
+TEST_F(WorkerTest, CancelByTheParkedPollComesAtOnce) {
+  Gate started;
+  make().handle("k", [&](Context& context) {  // the first beat would come after 10 s
+    started.open();
+    wait_for_stop(context);
+    return Outcome::succeed("all the same");
+  });
+  const std::string id = server_.give("k");
+  start();
+  started.wait();
+  server_.cancel_by_lease(server_.token_of(id));
+  EXPECT_EQ(finished().outcome().success().result().data(), "all the same");
+  EXPECT_TRUE(server_.beats.empty());
+}
+
+TEST_F(WorkerTest, AttemptTimeoutStopsTheHandlerAndIsLeftToTheServer) {
+  Gate stopped;
+  make().handle("k", [&](Context& context) {
+    EXPECT_LE(context.time_left(), 1s);
+    wait_for_stop(context);
+    EXPECT_GT(context.time_left(), 0ms);
+    stopped.open();
+    return Outcome::fail("was told to stop");
+  });
+  server_.give("k", "", 1'000ms);
+  start();
+  stopped.wait();
+  EXPECT_TRUE(stop());
+  EXPECT_TRUE(server_.finished.empty());
+}
+
+TEST_F(WorkerTest, SuccessWithinTheGraceOfTheTimeoutCounts) {
+  make().handle("k", [&](Context& context) {
+    wait_for_stop(context);
+    return Outcome::succeed("just in time");
+  });
+  server_.give("k", "", 1'000ms);
+  start();
+  EXPECT_EQ(finished().outcome().success().result().data(), "just in time");
+}
+
+TEST_F(WorkerTest, JobWhoseEarlierHandlerStillRunsHereGoesBack) {
+  Gate started, gate;
+  std::atomic<int> runs{0};
+  make(2).handle("k", [&](Context&) {
+    ++runs;
+    started.open();
+    gate.wait();
+    return Outcome::succeed();
+  });
+  const std::string id = server_.give("k");
+  start();
+  started.wait();
+  server_.give_again(server_.token_of(id));
+  EXPECT_EQ(finished().outcome().release().reason(), v1::ReleaseOutcome::REASON_STILL_RUNNING_HERE);
+  gate.open();
+  EXPECT_TRUE(stop());
+  EXPECT_EQ(runs, 1);
+}
+
+TEST_F(WorkerTest, WorkGoesOnThroughARestartOfTheServer) {
+  Gate started, gate;
+  make().handle("k", [&](Context& context) {
+    started.open();
+    gate.wait();
+    EXPECT_FALSE(context.stop().stop_requested());
+    return Outcome::succeed("survived");
+  });
+  server_.give("k");
+  start();
+  started.wait();
+  server_.stop();
+  gate.open();  // its outcome meets a server that is away
+  server_.start();
+  EXPECT_EQ(finished().outcome().success().result().data(), "survived");
+  server_.give("k");
+  EXPECT_TRUE(server_.wait_until([&] { return server_.finished.size() == 2; }));
+}
+
+TEST_F(WorkerTest, LostAnswerToAFinishIsRepeated) {
+  make().handle("k", [](Context&) { return Outcome::succeed(); });
+  server_.next("FinishJobs", Trouble::kLoseAnswer);
+  server_.next("FinishJobs", Trouble::kRefuse);
+  server_.give("k");
+  start();
+  ASSERT_TRUE(server_.wait_until([&] { return server_.finish_calls == 3; }));
+  EXPECT_TRUE(stop());
+  EXPECT_EQ(server_.finished.size(), 1u);
+  EXPECT_TRUE(server_.refused.empty());
+}
+
+TEST_F(WorkerTest, LostAnswerToALeaseIsRepeatedWithItsId) {
+  std::atomic<int> runs{0};
+  make().handle("k", [&](Context&) {
+    ++runs;
+    return Outcome::succeed();
+  });
+  server_.next("LeaseJobs", Trouble::kLoseAnswer);
+  server_.give("k");
+  start();
+  finished();
+  EXPECT_TRUE(stop());
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(server_.lease_calls[0].request_id(), server_.lease_calls[1].request_id());
+  EXPECT_NE(server_.lease_calls[1].request_id(), server_.lease_calls[2].request_id());
+  EXPECT_TRUE(server_.live.empty());
+}
+
+TEST_F(WorkerTest, SpentRequestIdIsReplaced) {
+  make().handle("k", [](Context&) { return Outcome::succeed(); });
+  server_.next("LeaseJobs", Trouble::kLoseAnswer);
+  server_.next("LeaseJobs", Trouble::kRefuse);
+  const std::string id = server_.give("k");
+  start();
+  ASSERT_TRUE(server_.wait_until([&] {
+    if (server_.lease_calls.size() < 2) return false;
+    server_.live.clear();  // the grant ends before any repeat gets through
+    return true;
+  }));
+  server_.give("k");
+  finished();
+  EXPECT_NE(server_.lease_calls[0].request_id(), server_.lease_calls.back().request_id());
+}
+
+TEST_F(WorkerTest, BusyServerIsAskedLater) {
+  make().handle("k", [](Context&) { return Outcome::succeed(); });
+  server_.next("LeaseJobs", Trouble::kBusy);
+  server_.next("FinishJobs", Trouble::kBusy);
+  server_.give("k");
+  start();
+  finished();
+}
+
+TEST_F(WorkerTest, OutcomesPileUpWhileACallIsOut) {
+  constexpr int kJobs = 50;
+  std::atomic<int> returned{0};
+  make(kJobs).handle("k", [&](Context&) {
+    ++returned;
+    return Outcome::succeed();
+  });
+  server_.next("FinishJobs", Trouble::kHang);
+  server_.give("k");
+  start();
+  ASSERT_TRUE(server_.wait_until([&] { return server_.finish_calls == 1; }));
+  for (int i = 1; i < kJobs; ++i) server_.give("k");
+  // The hung call ends at its timeout; then everything goes together.
+  ASSERT_TRUE(server_.wait_until([&] { return server_.finished.size() == std::size_t{kJobs}; }));
+  EXPECT_LE(server_.finish_calls, 3);
+}
+
+}  // namespace
+}  // namespace rota::test

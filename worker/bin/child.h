@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "rota/error.h"
+
+namespace rota::worker {
+
+struct Command {
+  std::vector<std::string> arguments{};    // the first is looked for on the PATH
+  std::vector<std::string> environment{};  // NAME=VALUE, on top of the worker's own
+};
+
+// A running command. Standard input, output and error are pipes that do not block.
+struct Child {
+  pid_t pid = 0;
+  int pid_descriptor = -1;
+  int input = -1, output = -1, error = -1;
+};
+
+// Starts a command in a process group of its own, which the kernel kills when this worker dies in
+// whatever way: the parent-death signal is tied to the calling thread, so call it from one that
+// lives as long as the process. An error says why the command could not be started, e.g. that it
+// does not exist.
+Result<Child> spawn(const Command& command);
+
+}  // namespace rota::worker

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+namespace rota::internal {
+namespace {
+
+constexpr std::chrono::microseconds kPace{100};
+constexpr std::size_t kAtOnce = 2;
+// More than this taken between two looks: the handlers are short, and more threads would only cost.
+constexpr std::size_t kShortJobs = 8;
+
+}  // namespace
+
+Executor::Executor(int concurrency, std::function<void(const LeasePtr&)> run)
+    : concurrency_(static_cast<std::size_t>(concurrency)), run_(std::move(run)) {}
+
+Executor::~Executor() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+    for (Thread* thread : idle_) thread->called.notify_one();
+  }
+  // No thread is made any more: submit() is over, and only it and pace() make them.
+  for (const auto& thread : threads_) thread->thread.join();
+}
+
+void Executor::submit(std::vector<LeasePtr> leases) {
+  std::lock_guard lock(mutex_);
+  for (LeasePtr& lease : leases) line_.push_back(std::move(lease));
+  const std::size_t awake = threads_.size() - idle_.size();
+  const std::size_t wanted = std::min(line_.size(), kAtOnce);
+  // Threads that are awake may be deep in a long handler: one is called in any case.
+  call_threads(std::max<std::size_t>(wanted > awake ? wanted - awake : 0, 1));
+}
+
+void Executor::call_threads(std::size_t count) {
+  for (; count > 0; --count) {
+    if (!idle_.empty()) {
+      Thread* thread = idle_.back();
+      idle_.pop_back();
+      thread->awake = true;
+      thread->called.notify_one();
+    } else if (threads_.size() < concurrency_) {
+      auto thread = std::make_unique<Thread>();
+      Thread& self = *thread;
+      try {
+        thread->thread = std::thread([this, &self] { work(self); });
+      } catch (const std::system_error&) {
+        if (threads_.empty()) throw;  // not one: this worker cannot work
+        return;                       // the machine gives no more: those there are do the work
+      }
+      threads_.push_back(std::move(thread));
+    } else {
+      return;
+    }
+  }
+}
+
+BootTime Executor::pace(BootTime now) {
+  std::lock_guard lock(mutex_);
+  if (line_.empty()) {
+    ramp_ = 1;
+    return BootTime::max();
+  }
+  if (taken_ - taken_at_pace_ <= kShortJobs) {
+    call_threads(std::min(ramp_, line_.size()));
+    ramp_ *= 2;
+  }
+  taken_at_pace_ = taken_;
+  return now + kPace;
+}
+
+std::vector<LeasePtr> Executor::take_waiting() {
+  std::lock_guard lock(mutex_);
+  std::vector<LeasePtr> waiting(line_.begin(), line_.end());
+  line_.clear();
+  return waiting;
+}
+
+void Executor::work(Thread& self) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    if (line_.empty()) {
+      if (ending_) return;
+      self.awake = false;
+      idle_.push_back(&self);
+      self.called.wait(lock, [&] { return self.awake || ending_; });
+      continue;
+    }
+    const LeasePtr lease = std::move(line_.front());
+    line_.pop_front();
+    ++taken_;
+    lock.unlock();
+    run_(lease);
+    lock.lock();
+  }
+}
+
+}  // namespace rota::internal

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "internal/clock.h"
+#include "src/lease_table.h"
+
+namespace rota::internal {
+
+// Runs handlers on up to `concurrency` threads, which are made when they are needed and live until
+// the end. Handlers that take no time need few of them: a thread is woken for each core at once,
+// and further ones, twice as many each time, only when the line has not moved for a tenth of a
+// millisecond. So a batch of a hundred short jobs costs two wake-ups, and a hundred long ones are
+// all running within a millisecond. Thread-safe.
+class Executor {
+ public:
+  Executor(int concurrency, std::function<void(const LeasePtr&)> run);
+  ~Executor();  // waits for handlers
+
+  // Never more than `concurrency` are running or in line.
+  void submit(std::vector<LeasePtr> leases);
+
+  // A step of the pump: wakes more threads while jobs stand in line.
+  BootTime pace(BootTime now);
+
+  // Takes back what has not started.
+  std::vector<LeasePtr> take_waiting();
+
+ private:
+  struct Thread {
+    std::thread thread;
+    std::condition_variable called;
+    bool awake = true;
+  };
+
+  void work(Thread& self);
+  // Wakes or makes up to `count` threads; needs the lock.
+  void call_threads(std::size_t count);
+
+  const std::size_t concurrency_;
+  const std::function<void(const LeasePtr&)> run_;
+  std::mutex mutex_;
+  std::deque<LeasePtr> line_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<Thread*> idle_;  // the last to fall asleep is woken first: its memory is warm
+  std::size_t taken_ = 0, taken_at_pace_ = 0, ramp_ = 1;
+  bool ending_ = false;
+};
+
+}  // namespace rota::internal

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/lease_loop.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/limits.h"
+#include "internal/clock.h"
+
+namespace rota::internal {
+namespace {
+
+constexpr Millis kQuick{50};            // an empty answer that came sooner did not wait
+constexpr int kHurriedFailuresMax = 3;  // a server that is away while the worker stops
+
+}  // namespace
+
+LeaseLoop::LeaseLoop(WorkerPort& port, Options options, Hooks hooks, LogFunction log)
+    : port_(port), options_(std::move(options)), hooks_(std::move(hooks)), log_(std::move(log)) {}
+
+void LeaseLoop::freed(int slots) {
+  std::lock_guard lock(mutex_);
+  active_ -= slots;
+}
+
+void LeaseLoop::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    not_before_ = BootTime::min();
+  }
+  hooks_.wake();
+}
+
+bool LeaseLoop::has_ended() const {
+  std::lock_guard lock(mutex_);
+  return ended_locked();
+}
+
+std::optional<Error> LeaseLoop::error() const {
+  std::lock_guard lock(mutex_);
+  return error_;
+}
+
+BootTime LeaseLoop::step(BootTime now) {
+  BootTime again = BootTime::max();
+  std::optional<LeaseCall> call;
+  int number = 0;
+  {
+    std::lock_guard lock(mutex_);
+    call = next_call(now, again);
+    number = sends_;
+  }
+  if (call) send(*std::move(call), number, now);
+  return again;
+}
+
+std::optional<LeaseCall> LeaseLoop::next_call(BootTime now, BootTime& again) {
+  if (error_) return std::nullopt;
+  const bool hurry = stopping_ && poll_ && !poll_->hurried;
+  if (poll_ && poll_->out > 0 && !hurry) return std::nullopt;
+  if (!poll_ && (stopping_ || active_ >= options_.concurrency)) return std::nullopt;
+  if (now < not_before_ && !hurry) {
+    again = not_before_;
+    return std::nullopt;
+  }
+  if (!poll_) {
+    poll_.emplace();
+    poll_->request_id = random_hex(16);
+    poll_->slots = std::min(options_.concurrency - active_, base::limits::kLeaseJobsMax);
+  }
+  poll_->hurried = stopping_;
+  poll_->out += 1;
+  poll_->last_sent = ++sends_;
+  return LeaseCall{.queues = options_.queues,
+                   .slots = poll_->slots,
+                   .wait = stopping_ ? Millis(0) : options_.wait,
+                   .lease_ttl = options_.ttl,
+                   .request_id = poll_->request_id};
+}
+
+void LeaseLoop::send(LeaseCall call, int number, BootTime now) {
+  // Taken before the call leaves: the lease is counted from here.
+  port_.lease(std::move(call), [this, number, now](Result<LeaseReply> answer) {
+    on_answer(number, now, std::move(answer));
+  });
+}
+
+void LeaseLoop::on_answer(int number, BootTime sent, Result<LeaseReply> answer) {
+  LeaseReply fresh;
+  bool ended = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (!poll_) return;
+    poll_->out -= 1;
+    if (answer) {
+      failures_ = 0;
+      missing_queue_.clear();
+      const bool empty = answer->grants.empty() && answer->cancelled_tokens.empty();
+      const bool newest = number == poll_->last_sent;
+      fresh = only_new(*std::move(answer));
+      active_ += static_cast<int>(fresh.grants.size());
+      if (newest || poll_->out == 0) close_poll();
+      if (empty) {
+        on_empty(sent);
+      } else {
+        quick_empties_ = 0;
+      }
+    } else {
+      on_error(number, answer.error());
+    }
+    ++delivering_;
+  }
+  if (!fresh.grants.empty() || !fresh.cancelled_tokens.empty()) {
+    hooks_.granted(std::move(fresh), sent);
+  }
+  {
+    std::lock_guard lock(mutex_);
+    --delivering_;
+    ended = ended_locked();
+  }
+  if (ended) hooks_.ended();
+  hooks_.wake();
+}
+
+LeaseReply LeaseLoop::only_new(LeaseReply reply) {
+  // First calls and repeats can both bring the same grants, the later one when the job is done
+  // here.
+  std::erase_if(reply.grants, [this](const Grant& grant) {
+    return !poll_->seen.insert(grant.fencing_token).second;
+  });
+  return reply;
+}
+
+void LeaseLoop::close_poll() {
+  // An older call of this id that is still out cannot bring anything: the server gives the grants
+  // of one id to its newest call, and the answer to that is here.
+  poll_.reset();
+}
+
+void LeaseLoop::on_empty(BootTime sent) {
+  // A server that has nothing holds the poll; one that answers at once must not be asked in a
+  // circle.
+  if (BootClock::now() - sent >= kQuick) {
+    quick_empties_ = 0;
+    return;
+  }
+  if (quick_empties_++ > 0) {
+    not_before_ = BootClock::now() + full_jitter(quick_empties_, Millis(2), Millis(500));
+  }
+}
+
+void LeaseLoop::on_error(int number, const Error& error) {
+  const bool newest = number == poll_->last_sent;
+  // The older of two calls is told that the newer one took its place.
+  if (!newest || poll_->out > 0) return;
+  const int failures = failures_++;
+  const Millis least = error.retry_after.value_or(Millis(5));
+  switch (error.code) {
+    case Code::kNotFound:
+      if (error.reason != "QUEUE_NOT_FOUND") break;
+      if (missing_queue_ != error.message) log_(2, "waiting for a queue: " + error.message);
+      missing_queue_ = error.message;
+      close_poll();
+      not_before_ =
+          BootClock::now() + full_jitter(failures, Millis(250), Millis(5'000), Millis(50));
+      return;
+    case Code::kExhausted:
+    case Code::kConflict:
+      close_poll();
+      not_before_ = BootClock::now() + full_jitter(failures, Millis(100), Millis(5'000), least);
+      return;
+    case Code::kUnavailable:
+    case Code::kTimeout:
+    case Code::kInternal:
+      if (error.reason == "CLIENT_CLOSED" ||
+          (stopping_ && ++poll_->failures >= kHurriedFailuresMax)) {
+        return close_poll();
+      }
+      if (failures == 0) log_(2, "asking for jobs failed: " + error.message);
+      not_before_ = BootClock::now() + full_jitter(failures, Millis(50), Millis(1'000), least);
+      return;
+    default:
+      break;
+  }
+  error_ = error;
+  close_poll();
+}
+
+}  // namespace rota::internal

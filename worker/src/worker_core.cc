@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/worker_core.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "base/limits.h"
+#include "src/executor.h"
+#include "src/keeper.h"
+#include "src/lease_clock.h"
+#include "src/lease_loop.h"
+#include "src/options.h"
+#include "src/pump.h"
+#include "src/reporter.h"
+#include "src/stopper.h"
+#include "src/term_signal.h"
+
+namespace rota::internal {
+
+// In the order of their making; what is used by a callback of the port is made before it and goes
+// after it.
+struct WorkerCore::Parts {
+  LeaseTable table;
+  Stopper stopper;
+  Pump pump;
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<LeaseLoop> loop;
+  std::unique_ptr<Reporter> reporter;
+  std::unique_ptr<Keeper> keeper;
+};
+
+WorkerCore::WorkerCore(WorkerOptions options, PortFactory factory, LogFunction log)
+    : options_(with_defaults(std::move(options))),
+      factory_(std::move(factory)),
+      log_(std::move(log)) {}
+
+WorkerCore::~WorkerCore() = default;
+
+void WorkerCore::stop() {
+  stops_.fetch_add(1);
+  event_.set();
+}
+
+Result<Ok> WorkerCore::run() {
+  if (auto ok = check(options_); !ok) return ok;
+  if (started_.exchange(true)) return precondition("run() may be called once");
+  auto port = factory_({.worker_id = options_.id,
+                        .session_id = random_hex(16),
+                        .concurrency = options_.concurrency});
+  if (!port) return std::move(port).error();
+
+  TermSignal signal(event_);
+  parts_ = std::make_unique<Parts>();
+  Parts& parts = *parts_;
+  const auto wake = [&parts] { parts.pump.wake(); };
+  const auto changed = [this] { event_.set(); };
+  parts.executor = std::make_unique<Executor>(options_.concurrency,
+                                              [this](const LeasePtr& lease) { run_job(lease); });
+  parts.loop = std::make_unique<LeaseLoop>(
+      **port,
+      LeaseLoop::Options{.queues = options_.queues,
+                         .concurrency = options_.concurrency,
+                         .ttl = options_.lease_ttl},
+      LeaseLoop::Hooks{
+          .granted = [this](LeaseReply reply, BootTime sent) { on_grants(std::move(reply), sent); },
+          .wake = wake,
+          .ended = changed},
+      log_);
+  parts.reporter =
+      std::make_unique<Reporter>(**port, parts.table, options_.lease_ttl, wake, changed, log_);
+  parts.keeper =
+      std::make_unique<Keeper>(**port, parts.table, parts.stopper, options_.lease_ttl, log_);
+  // Outcomes go first: a slot that they free at the server may serve the poll sent right after.
+  parts.pump.add([&parts](BootTime now) { return parts.reporter->step(now); });
+  parts.pump.add([&parts](BootTime now) { return parts.loop->step(now); });
+  parts.pump.add([&parts](BootTime now) { return parts.executor->pace(now); });
+  parts.keeper->start();
+  parts.pump.start();
+
+  while (stops_.load() == 0 && signal.count() == 0 && !parts.loop->error()) event_.wait();
+  drain(signal);
+  const std::optional<Error> error = parts.loop->error();
+  parts.pump.stop();
+  parts.executor.reset();
+  parts.keeper->stop();
+  port->reset();  // the callbacks that this ends still find the parts
+  parts_.reset();
+  if (error) return *error;
+  return Ok{};
+}
+
+void WorkerCore::wait_for(BootTime until, const std::function<bool()>& done) {
+  while (!done() && BootClock::now() < until) event_.wait_until(until);
+}
+
+bool WorkerCore::hurried(TermSignal& signal) const { return stops_.load() + signal.count() > 1; }
+
+void WorkerCore::drain(TermSignal& signal) {
+  Parts& parts = *parts_;
+  log_(1, "stopping: no new jobs, " + std::to_string(handlers_running_.load()) + " running");
+  const BootTime told = BootClock::now() + options_.drain -
+                        std::min(stop_grace(options_.lease_ttl), options_.drain / 5);
+  draining_.store(true);
+  parts.loop->stop();
+  for (const LeasePtr& lease : parts.executor->take_waiting()) {
+    parts.table.handler_ended(*lease);
+    handlers_running_.fetch_sub(1);
+    give_back(lease, ReleaseReason::kShutdown);
+  }
+  parts.pump.wake();
+  // In this order: the last poll may still bring a job, and the last handler an outcome.
+  const auto done = [this, &parts] {
+    return parts.loop->has_ended() && handlers_running_.load() == 0 && parts.reporter->is_idle();
+  };
+  wait_for(told, [&] { return done() || hurried(signal); });
+  if (handlers_running_.load() > 0) {
+    for (const LeasePtr& lease : parts.table.all()) parts.stopper.stop(lease, StopCause::kDrain);
+  }
+  // A handler cannot be ended from here. Its lease is kept until it returns: to give the job to
+  // another worker while this one still works on it would be worse than to wait.
+  wait_for(BootTime::max(), done);
+}
+
+void WorkerCore::on_grants(LeaseReply reply, BootTime sent) {
+  Parts& parts = *parts_;
+  std::vector<LeasePtr> runnable;
+  runnable.reserve(reply.grants.size());
+  int given_back = 0;
+  for (Grant& grant : reply.grants) {
+    const bool cancelled = grant.cancel_requested;
+    auto lease =
+        std::make_shared<Lease>(std::move(grant), sent, reply.granted_after, reply.lease_ttl);
+    std::optional<ReleaseReason> reason;
+    if (draining_.load()) {
+      reason = ReleaseReason::kShutdown;
+    } else if (cancelled) {
+      reason = ReleaseReason::kOther;  // any end but a success makes the job CANCELLED
+    } else if (find_handler(lease->job().kind) == nullptr) {
+      reason = ReleaseReason::kNoHandler;
+    }
+    if (reason) {
+      parts.table.hold(lease);
+    } else if (!parts.table.add(lease)) {
+      reason = ReleaseReason::kStillRunningHere;
+    }
+    if (reason) {
+      give_back(lease, *reason);
+      ++given_back;
+    } else {
+      runnable.push_back(std::move(lease));
+    }
+  }
+  for (const std::uint64_t token : reply.cancelled_tokens) parts.keeper->cancel(token);
+  if (given_back > 0) parts.loop->freed(given_back);
+  if (runnable.empty()) return;
+  handlers_running_.fetch_add(static_cast<int>(runnable.size()));
+  for (const LeasePtr& lease : runnable) parts.keeper->added(*lease);
+  parts.executor->submit(std::move(runnable));
+}
+
+void WorkerCore::give_back(const LeasePtr& lease, ReleaseReason reason) {
+  if (reason == ReleaseReason::kNoHandler) {
+    log_(2,
+         "no handler for kind '" + lease->job().kind + "': job " + lease->job().id + " goes back");
+  }
+  FinishItem item;
+  item.lease = lease->key();
+  item.kind = FinishItem::Kind::kReleased;
+  item.release_reason = reason;
+  parts_->reporter->add(std::move(item), lease);
+}
+
+const Handler* WorkerCore::find_handler(const std::string& kind) const {
+  const auto found = handlers_.find(kind);
+  if (found != handlers_.end()) return &found->second;
+  return any_ ? &any_ : nullptr;
+}
+
+void WorkerCore::run_job(const LeasePtr& lease) {
+  Parts& parts = *parts_;
+  // A job whose lease ran out while it stood in line must not start.
+  if (lease->over(BootClock::now())) {
+    parts.table.handler_ended(*lease);
+    parts.table.drop(lease->token());
+  } else {
+    Outcome outcome = call_handler(*find_handler(lease->job().kind), *lease);
+    parts.table.handler_ended(*lease);
+    report(lease, std::move(outcome));
+  }
+  parts.loop->freed(1);
+  parts.pump.wake();
+  if (handlers_running_.fetch_sub(1) == 1 && draining_.load()) event_.set();
+}
+
+Outcome WorkerCore::call_handler(const Handler& handler, Lease& lease) {
+  try {
+    return handler(lease);
+  } catch (const std::exception& error) {
+    return Outcome::fail(error.what()).with_type("exception");
+  } catch (...) {
+    return Outcome::fail("the handler threw something that is no std::exception")
+        .with_type("exception");
+  }
+}
+
+void WorkerCore::report(const LeasePtr& lease, Outcome outcome) {
+  const BootTime now = BootClock::now();
+  if (lease->over(now)) {
+    // Another worker may have the job by now. Nothing is said, least of all a success.
+    lease->set_lost();
+    parts_->table.drop(lease->token());
+    log_(2, "job " + lease->job().id +
+                ": what its handler returned is not reported, the lease "
+                "had ended");
+    return;
+  }
+  const bool plain_failure =
+      outcome.kind() == Outcome::Kind::kFailed && outcome.retryable() && !outcome.retry_after();
+  const StopCause cause = lease->cause();
+  if (plain_failure && cause == StopCause::kTimeout) {
+    // It failed because it was told to stop. The server ends the attempt in a moment, as TIMED_OUT.
+    parts_->table.drop(lease->token());
+    return;
+  }
+  if (plain_failure && (cause == StopCause::kDrain || cause == StopCause::kAtRisk)) {
+    return give_back(lease,
+                     cause == StopCause::kDrain ? ReleaseReason::kShutdown : ReleaseReason::kOther);
+  }
+  parts_->reporter->add(to_item(*lease, std::move(outcome)), lease);
+}
+
+}  // namespace rota::internal
