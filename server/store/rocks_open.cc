@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/log_scan.h"
 #include "store/rocks_key.h"
 #include "store/rocks_options.h"
 
@@ -42,6 +43,23 @@ bool RocksDatabase::has_rows() const {
   return false;
 }
 
+namespace {
+
+// The status of a failed open names no place; the files and the warning before it do.
+void explain_damage(const std::string& path, const DamageLogger& log, Failure* failure) {
+  if (failure->kind != FailureKind::kDamage) return;
+  if (const auto damage = find_damage_in_logs(path)) {
+    failure->text.append("; first bad record in ")
+        .append(damage->file)
+        .append(" at offset ")
+        .append(std::to_string(damage->offset));
+  }
+  const std::string warning = log.damage();
+  if (!warning.empty()) failure->text.append(" (").append(warning).append(")");
+}
+
+}  // namespace
+
 std::unique_ptr<RocksDatabase> open_rocks(const RocksOpenOptions& options,
                                           std::shared_ptr<rocksdb::FileSystem> file_system,
                                           std::optional<Failure>* failure) {
@@ -75,8 +93,7 @@ std::unique_ptr<RocksDatabase> open_rocks(const RocksOpenOptions& options,
   if (!status.ok()) {
     *failure = rocks_failure(status, "open " + options.path);
     if (const auto first = opened->health->first()) *failure = first;
-    const std::string where = log->damage();
-    if (!where.empty()) (*failure)->text.append(" (").append(where).append(")");
+    explain_damage(options.path, *log, &**failure);
     return nullptr;
   }
   opened->db.reset(db);

@@ -169,16 +169,17 @@ void DamageLogger::Logv(const char* format, va_list ap) {
 }
 
 void DamageLogger::Logv(rocksdb::InfoLogLevel level, const char* format, va_list ap) {
-  constexpr std::size_t kMostLines = 4;
   if (level == rocksdb::InfoLogLevel::WARN_LEVEL || level == rocksdb::InfoLogLevel::ERROR_LEVEL) {
     char line[1024];
     va_list copy;
     va_copy(copy, ap);
     std::vsnprintf(line, sizeof line, format, copy);
     va_end(copy);
-    if (std::strstr(line, "orruption") != nullptr || std::strstr(line, "dropping") != nullptr) {
+    if (std::strstr(line, ": dropping ") != nullptr) {
+      // Without the place in RocksDB's own sources, "[db/db_impl/db_impl_open.cc:982] ".
+      const char* text = std::strstr(line, "] ");
       std::lock_guard lock(mutex_);
-      if (damage_.size() < kMostLines) damage_.emplace_back(line);
+      if (damage_.empty()) damage_ = text == nullptr ? line : text + 2;
     }
   }
   target_->Logv(level, format, ap);
@@ -186,12 +187,7 @@ void DamageLogger::Logv(rocksdb::InfoLogLevel level, const char* format, va_list
 
 std::string DamageLogger::damage() const {
   std::lock_guard lock(mutex_);
-  std::string text;
-  for (const std::string& line : damage_) {
-    if (!text.empty()) text.append(" | ");
-    text.append(line);
-  }
-  return text;
+  return damage_;
 }
 
 }  // namespace rota::store

@@ -12,7 +12,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "store/rocks_failure.h"
 
@@ -56,7 +55,7 @@ class DamageLogger final : public rocksdb::Logger {
   void Flush() override { target_->Flush(); }
   std::size_t GetLogFileSize() const override { return target_->GetLogFileSize(); }
 
-  // The warnings about damage since open, joined; empty when there were none.
+  // The first warning about damage; empty when there was none.
   std::string damage() const;
 
  private:
@@ -64,7 +63,7 @@ class DamageLogger final : public rocksdb::Logger {
 
   const std::shared_ptr<rocksdb::Logger> target_;
   mutable std::mutex mutex_;
-  std::vector<std::string> damage_;
+  std::string damage_;
 };
 
 }  // namespace rota::store
