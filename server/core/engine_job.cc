@@ -13,7 +13,7 @@ using model::Claim;
 
 Error EngineImpl::job_not_found(const JobKey& key) const {
   Error e = base::make_error(Reason::kJobNotFound, "no job has this id, or it is kept no longer", "id");
-  e.meta["id"] = model::job_id(key);
+  e.meta["jobId"] = model::job_id(key);
   return e;
 }
 

@@ -17,10 +17,14 @@ using grpc::CallbackServerContext;
 
 v1::ServerInfo::Pressure pressure_to_wire(core::Pressure pressure) {
   switch (pressure) {
-    case core::Pressure::kOk: return v1::ServerInfo::PRESSURE_OK;
-    case core::Pressure::kSlow: return v1::ServerInfo::PRESSURE_SLOW;
-    case core::Pressure::kRefuseNew: return v1::ServerInfo::PRESSURE_REFUSE_NEW;
-    case core::Pressure::kReadOnly: return v1::ServerInfo::PRESSURE_READ_ONLY;
+    case core::Pressure::kOk:
+      return v1::ServerInfo::PRESSURE_OK;
+    case core::Pressure::kSlow:
+      return v1::ServerInfo::PRESSURE_SLOW;
+    case core::Pressure::kRefuseNew:
+      return v1::ServerInfo::PRESSURE_REFUSE_NEW;
+    case core::Pressure::kReadOnly:
+      return v1::ServerInfo::PRESSURE_READ_ONLY;
   }
   return v1::ServerInfo::PRESSURE_UNSPECIFIED;
 }

@@ -64,21 +64,23 @@ void complete(Context& context, Reactor* reactor, std::function<base::Status()> 
 base::Result<core::RequestTag> request_tag(const std::string& request_id,
                                            const google::protobuf::MessageLite& body);
 
-// The same for a request message that has the fields request_id and namespace.
-template <class Request>
-base::Result<core::RequestTag> tag_of(const Request& request) {
-  if (request.request_id().empty()) return core::RequestTag{};
-  Request body = request;
-  body.clear_request_id();
-  if (body.namespace_().empty()) body.set_namespace_("default");
-  return request_tag(request.request_id(), body);
-}
-
 // A request's own message, to move large fields out of it. The library made it for this call alone
 // and nobody else reads it, but hands it over as const.
 template <class Request>
 Request* take(const Request* request) {
   return const_cast<Request*>(request);
+}
+
+// The same for a request message that has the fields request_id and namespace. The id is taken out
+// of the message for it.
+template <class Request>
+base::Result<core::RequestTag> tag_of(const Request* request) {
+  if (request->request_id().empty()) return core::RequestTag{};
+  Request* own = take(request);
+  const std::string id = std::move(*own->mutable_request_id());
+  own->clear_request_id();
+  if (own->namespace_().empty()) own->set_namespace_("default");
+  return request_tag(id, *own);
 }
 
 }  // namespace rota::rpc

@@ -18,17 +18,28 @@ using core::WhyReason;
 
 v1::Explanation::Reason reason_to_wire(WhyReason reason) {
   switch (reason) {
-    case WhyReason::kFinal: return v1::Explanation::REASON_FINAL;
-    case WhyReason::kRunning: return v1::Explanation::REASON_RUNNING;
-    case WhyReason::kPaused: return v1::Explanation::REASON_PAUSED;
-    case WhyReason::kLimit: return v1::Explanation::REASON_CONCURRENCY_LIMIT;
-    case WhyReason::kRunTime: return v1::Explanation::REASON_RUN_TIME;
-    case WhyReason::kRetryWait: return v1::Explanation::REASON_RETRY_WAIT;
-    case WhyReason::kBlocked: return v1::Explanation::REASON_BLOCKED;
-    case WhyReason::kNobodyAsks: return v1::Explanation::REASON_NO_WORKER_ASKS;
-    case WhyReason::kAheadInLine: return v1::Explanation::REASON_IN_LINE;
-    case WhyReason::kStartDeadline: return v1::Explanation::REASON_START_DEADLINE;
-    case WhyReason::kPurging: return v1::Explanation::REASON_BEING_PURGED;
+    case WhyReason::kFinal:
+      return v1::Explanation::REASON_FINAL;
+    case WhyReason::kRunning:
+      return v1::Explanation::REASON_RUNNING;
+    case WhyReason::kPaused:
+      return v1::Explanation::REASON_PAUSED;
+    case WhyReason::kLimit:
+      return v1::Explanation::REASON_CONCURRENCY_LIMIT;
+    case WhyReason::kRunTime:
+      return v1::Explanation::REASON_RUN_TIME;
+    case WhyReason::kRetryWait:
+      return v1::Explanation::REASON_RETRY_WAIT;
+    case WhyReason::kBlocked:
+      return v1::Explanation::REASON_BLOCKED;
+    case WhyReason::kNobodyAsks:
+      return v1::Explanation::REASON_NO_WORKER_ASKS;
+    case WhyReason::kAheadInLine:
+      return v1::Explanation::REASON_IN_LINE;
+    case WhyReason::kStartDeadline:
+      return v1::Explanation::REASON_START_DEADLINE;
+    case WhyReason::kPurging:
+      return v1::Explanation::REASON_BEING_PURGED;
   }
   return v1::Explanation::REASON_UNSPECIFIED;
 }
@@ -69,22 +80,29 @@ std::string line_text(const ExplainReply& reply) {
 
 std::string sentence(const ExplainReply& reply, WhyReason reason) {
   switch (reason) {
-    case WhyReason::kFinal: return "it has ended: " + std::string(model::name_of(reply.state));
+    case WhyReason::kFinal:
+      return "it has ended: " + std::string(model::name_of(reply.state));
     case WhyReason::kRunning:
       return reply.holders.empty() ? "it is running"
                                    : "it is running: " + holder_text(reply.holders.front());
-    case WhyReason::kPaused: return paused_text(reply);
-    case WhyReason::kLimit: return limit_text(reply);
-    case WhyReason::kRunTime: return "it waits until " + base::format_time(reply.until_ms);
+    case WhyReason::kPaused:
+      return paused_text(reply);
+    case WhyReason::kLimit:
+      return limit_text(reply);
+    case WhyReason::kRunTime:
+      return "it waits until " + base::format_time(reply.until_ms);
     case WhyReason::kRetryWait:
       return "it waits for its next attempt until " + base::format_time(reply.until_ms);
     case WhyReason::kBlocked:
       return "it waits for an earlier run of " + blocker_text(reply.blocker) + " to end";
-    case WhyReason::kNobodyAsks: return nobody_text(reply);
-    case WhyReason::kAheadInLine: return line_text(reply);
+    case WhyReason::kNobodyAsks:
+      return nobody_text(reply);
+    case WhyReason::kAheadInLine:
+      return line_text(reply);
     case WhyReason::kStartDeadline:
       return "its start deadline " + base::format_time(reply.start_deadline_ms) + " has passed";
-    case WhyReason::kPurging: return "a purge of queue '" + reply.queue + "' is about to remove it";
+    case WhyReason::kPurging:
+      return "a purge of queue '" + reply.queue + "' is about to remove it";
   }
   return {};
 }

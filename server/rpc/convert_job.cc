@@ -18,8 +18,8 @@ namespace limits = base::limits;
 using model::JobState;
 
 Result<std::uint8_t> priority_from_wire(std::int32_t priority) {
-  if (auto fault = base::check_range("priority", priority, limits::kPriorityMin,
-                                     limits::kPriorityMax)) {
+  if (auto fault =
+          base::check_range("priority", priority, limits::kPriorityMin, limits::kPriorityMax)) {
     return *fault;
   }
   return static_cast<std::uint8_t>(priority);
@@ -88,8 +88,12 @@ std::optional<Error> read_policies(const v1::JobSpec& wire, core::JobRequest* jo
   }
   switch (wire.dedup().on_dead()) {
     case v1::DedupPolicy::ON_DEAD_UNSPECIFIED:
-    case v1::DedupPolicy::ON_DEAD_RETURN: job->on_dead = core::OnDead::kReturn; break;
-    case v1::DedupPolicy::ON_DEAD_REDRIVE: job->on_dead = core::OnDead::kRedrive; break;
+    case v1::DedupPolicy::ON_DEAD_RETURN:
+      job->on_dead = core::OnDead::kReturn;
+      break;
+    case v1::DedupPolicy::ON_DEAD_REDRIVE:
+      job->on_dead = core::OnDead::kRedrive;
+      break;
     default:
       return base::invalid_field("dedup.on_dead",
                                  "unknown choice " + std::to_string(wire.dedup().on_dead()));
@@ -205,7 +209,8 @@ void side_to_wire(const model::Side& side, v1::Job* wire) {
   }
   wire->set_cancel_requested(side.cancel_requested);
   wire->set_cancel_reason(side.cancel_reason);
-  if (side.claim == model::Claim::kDead || side.retry_wait) last_failure_to_wire(side.history, wire);
+  if (side.claim == model::Claim::kDead || side.retry_wait)
+    last_failure_to_wire(side.history, wire);
 }
 
 void final_to_wire(const model::FinalRecord& record, v1::Job* wire) {
@@ -226,10 +231,10 @@ void final_to_wire(const model::FinalRecord& record, v1::Job* wire) {
 }  // namespace
 
 base::Error job_not_found(const std::string& id) {
-  auto error = base::make_error(base::Reason::kJobNotFound,
-                                "no job " + base::quoted(id) +
-                                    "; it never existed, or its record was retired or deleted",
-                                "job_id");
+  auto error = base::make_error(
+      base::Reason::kJobNotFound,
+      "no job " + base::quoted(id) + "; it never existed, or its record was retired or deleted",
+      "job_id");
   error.meta["jobId"] = id;
   return error;
 }
@@ -281,8 +286,7 @@ base::Result<core::UpdateJob> update_from_wire(const v1::UpdateJobRequest& wire,
   update.key = *key;
   if (wire.update_mask().paths_size() == 0) {
     return base::make_error(base::Reason::kMissingField,
-                            "name at least one of priority, run_at, start_deadline",
-                            "update_mask");
+                            "name at least one of priority, run_at, start_deadline", "update_mask");
   }
   const auto& changes = wire.changes();
   for (const auto& path : wire.update_mask().paths()) {
@@ -339,14 +343,22 @@ static_assert(model::kJobStateCount == v1::JobState_ARRAYSIZE);
 v1::AttemptOutcome outcome_to_wire(model::AttemptOutcome outcome) {
   using model::AttemptOutcome;
   switch (outcome) {
-    case AttemptOutcome::kRunning: return v1::ATTEMPT_OUTCOME_UNSPECIFIED;
-    case AttemptOutcome::kSucceeded: return v1::ATTEMPT_OUTCOME_SUCCEEDED;
-    case AttemptOutcome::kFailed: return v1::ATTEMPT_OUTCOME_FAILED;
-    case AttemptOutcome::kTimedOut: return v1::ATTEMPT_OUTCOME_TIMED_OUT;
-    case AttemptOutcome::kLost: return v1::ATTEMPT_OUTCOME_LOST;
-    case AttemptOutcome::kReleased: return v1::ATTEMPT_OUTCOME_RELEASED;
-    case AttemptOutcome::kSnoozed: return v1::ATTEMPT_OUTCOME_SNOOZED;
-    case AttemptOutcome::kCancelled: return v1::ATTEMPT_OUTCOME_CANCELLED;
+    case AttemptOutcome::kRunning:
+      return v1::ATTEMPT_OUTCOME_UNSPECIFIED;
+    case AttemptOutcome::kSucceeded:
+      return v1::ATTEMPT_OUTCOME_SUCCEEDED;
+    case AttemptOutcome::kFailed:
+      return v1::ATTEMPT_OUTCOME_FAILED;
+    case AttemptOutcome::kTimedOut:
+      return v1::ATTEMPT_OUTCOME_TIMED_OUT;
+    case AttemptOutcome::kLost:
+      return v1::ATTEMPT_OUTCOME_LOST;
+    case AttemptOutcome::kReleased:
+      return v1::ATTEMPT_OUTCOME_RELEASED;
+    case AttemptOutcome::kSnoozed:
+      return v1::ATTEMPT_OUTCOME_SNOOZED;
+    case AttemptOutcome::kCancelled:
+      return v1::ATTEMPT_OUTCOME_CANCELLED;
   }
   return v1::ATTEMPT_OUTCOME_UNSPECIFIED;
 }
@@ -363,11 +375,15 @@ model::JobState state_of(const JobRows& rows) {
   if (rows.running) return JobState::kRunning;
   if (!rows.side) return JobState::kReady;
   switch (rows.side->claim) {
-    case model::Claim::kScheduled: return JobState::kScheduled;
-    case model::Claim::kBlocked: return JobState::kBlocked;
-    case model::Claim::kDead: return JobState::kDead;
+    case model::Claim::kScheduled:
+      return JobState::kScheduled;
+    case model::Claim::kBlocked:
+      return JobState::kBlocked;
+    case model::Claim::kDead:
+      return JobState::kDead;
     case model::Claim::kNone:
-    case model::Claim::kMoved: return JobState::kReady;
+    case model::Claim::kMoved:
+      return JobState::kReady;
   }
   return JobState::kReady;
 }

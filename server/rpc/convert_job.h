@@ -42,8 +42,8 @@ void failure_to_wire(const model::Failure& failure, v1::Failure* wire);
 // A job's parts, read at one point of the store.
 struct JobRows {
   model::JobKey key;
-  std::string queue;                         // its queue's name
-  std::optional<model::JobBody> body;        // of a job that waits, runs or is DEAD
+  std::string queue;                   // its queue's name
+  std::optional<model::JobBody> body;  // of a job that waits, runs or is DEAD
   std::optional<model::Side> side;
   std::optional<model::FinalRecord> final_record;
   std::optional<runtime::RunningAttempt> running;

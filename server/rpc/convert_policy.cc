@@ -75,8 +75,8 @@ std::optional<Error> read_backoff(const v1::Backoff& wire, model::RetryPolicy* r
     return std::nullopt;
   }
   if (wire.factor() != 0) {
-    if (auto fault = check_number("retry.backoff.factor", wire.factor(), 1,
-                                  limits::kBackoffFactorMax)) {
+    if (auto fault =
+            check_number("retry.backoff.factor", wire.factor(), 1, limits::kBackoffFactorMax)) {
       return fault;
     }
     retry->factor = wire.factor();

@@ -18,8 +18,8 @@ namespace limits = base::limits;
 using core::QueuePatch;
 using model::JobState;
 
-std::optional<Error> read_age(const char* field, bool given,
-                              const google::protobuf::Duration& wire, std::int64_t* out) {
+std::optional<Error> read_age(const char* field, bool given, const google::protobuf::Duration& wire,
+                              std::int64_t* out) {
   if (!given) return std::nullopt;
   const std::string path = std::string("retention.") + field;
   const auto ms = duration_ms(path, wire, 0, limits::kRetentionAgeMsMax);
@@ -50,15 +50,14 @@ Result<model::Retention> retention_from_wire(const v1::RetentionPolicy& wire) {
                             &retention.cancelled_ms)) {
     return *fault;
   }
-  if (auto fault =
-          read_age("dead_age", wire.has_dead_age(), wire.dead_age(), &retention.dead_ms)) {
+  if (auto fault = read_age("dead_age", wire.has_dead_age(), wire.dead_age(), &retention.dead_ms)) {
     return *fault;
   }
   if (wire.ledger_forever() && wire.has_ledger_age()) {
     return base::invalid_field("retention.ledger_forever", "not together with ledger_age");
   }
-  if (auto fault = read_age("ledger_age", wire.has_ledger_age(), wire.ledger_age(),
-                            &retention.ledger_ms)) {
+  if (auto fault =
+          read_age("ledger_age", wire.has_ledger_age(), wire.ledger_age(), &retention.ledger_ms)) {
     return *fault;
   }
   if (wire.ledger_forever()) retention.ledger_ms = model::kForever;
@@ -95,8 +94,7 @@ std::optional<Error> patch_max_waiting(const v1::QueueSettings& wire, QueuePatch
 }
 
 std::optional<Error> patch_timeout(const v1::QueueSettings& wire, QueuePatch* patch) {
-  const auto timeout = attempt_timeout_from_wire(wire.has_attempt_timeout(),
-                                                 wire.attempt_timeout(),
+  const auto timeout = attempt_timeout_from_wire(wire.has_attempt_timeout(), wire.attempt_timeout(),
                                                  wire.no_attempt_timeout());
   if (!timeout) return timeout.error();
   patch->attempt_timeout_ms = timeout->value_or(limits::kAttemptTimeoutMsDefault);

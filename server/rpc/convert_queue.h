@@ -15,7 +15,8 @@
 
 namespace rota::rpc {
 
-// What a SetQueue call changes: the paths of its mask, or without one the settings that are present.
+// What a SetQueue call changes: the paths of its mask, or without one the settings that are
+// present.
 base::Result<core::QueuePatch> queue_patch_from_wire(const v1::SetQueueRequest& wire);
 
 // The text form of a version.
@@ -24,9 +25,8 @@ std::string etag_of(std::uint64_t version);
 void queue_to_wire(const model::Queue& queue, const model::QueueCounters& counters,
                    v1::Queue* wire);
 // One entry for each setting that differs.
-void queue_changes_to_wire(
-    const model::QueueSettings& before, const model::QueueSettings& after,
-    google::protobuf::RepeatedPtrField<v1::FieldChange>* wire);
+void queue_changes_to_wire(const model::QueueSettings& before, const model::QueueSettings& after,
+                           google::protobuf::RepeatedPtrField<v1::FieldChange>* wire);
 
 std::string operation_id(std::uint64_t number);
 // OPERATION_NOT_FOUND for text that names none.

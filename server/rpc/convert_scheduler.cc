@@ -27,18 +27,25 @@ Error unknown_choice(const char* field, int value) {
 Result<model::Overlap> overlap_from_wire(const v1::OverlapPolicy& wire) {
   switch (wire.mode()) {
     case v1::OverlapPolicy::MODE_UNSPECIFIED:
-    case v1::OverlapPolicy::MODE_SKIP: return model::Overlap::kSkip;
-    case v1::OverlapPolicy::MODE_WAIT_ONE: return model::Overlap::kWaitOne;
-    case v1::OverlapPolicy::MODE_ALLOW: return model::Overlap::kAllow;
-    default: return unknown_choice("overlap.mode", wire.mode());
+    case v1::OverlapPolicy::MODE_SKIP:
+      return model::Overlap::kSkip;
+    case v1::OverlapPolicy::MODE_WAIT_ONE:
+      return model::Overlap::kWaitOne;
+    case v1::OverlapPolicy::MODE_ALLOW:
+      return model::Overlap::kAllow;
+    default:
+      return unknown_choice("overlap.mode", wire.mode());
   }
 }
 
 v1::OverlapPolicy::Mode overlap_to_wire(model::Overlap overlap) {
   switch (overlap) {
-    case model::Overlap::kSkip: return v1::OverlapPolicy::MODE_SKIP;
-    case model::Overlap::kWaitOne: return v1::OverlapPolicy::MODE_WAIT_ONE;
-    case model::Overlap::kAllow: return v1::OverlapPolicy::MODE_ALLOW;
+    case model::Overlap::kSkip:
+      return v1::OverlapPolicy::MODE_SKIP;
+    case model::Overlap::kWaitOne:
+      return v1::OverlapPolicy::MODE_WAIT_ONE;
+    case model::Overlap::kAllow:
+      return v1::OverlapPolicy::MODE_ALLOW;
   }
   return v1::OverlapPolicy::MODE_UNSPECIFIED;
 }
@@ -47,14 +54,21 @@ Result<model::CatchUpPolicy> catch_up_from_wire(const v1::CatchUpPolicy& wire) {
   model::CatchUpPolicy policy;
   switch (wire.mode()) {
     case v1::CatchUpPolicy::MODE_UNSPECIFIED:
-    case v1::CatchUpPolicy::MODE_LATEST: policy.mode = model::CatchUp::kLatest; break;
-    case v1::CatchUpPolicy::MODE_NONE: policy.mode = model::CatchUp::kNone; break;
-    case v1::CatchUpPolicy::MODE_ALL: policy.mode = model::CatchUp::kAll; break;
-    default: return unknown_choice("catch_up.mode", wire.mode());
+    case v1::CatchUpPolicy::MODE_LATEST:
+      policy.mode = model::CatchUp::kLatest;
+      break;
+    case v1::CatchUpPolicy::MODE_NONE:
+      policy.mode = model::CatchUp::kNone;
+      break;
+    case v1::CatchUpPolicy::MODE_ALL:
+      policy.mode = model::CatchUp::kAll;
+      break;
+    default:
+      return unknown_choice("catch_up.mode", wire.mode());
   }
   if (wire.has_window()) {
-    const auto ms = duration_ms("catch_up.window", wire.window(), base::kSecondMs,
-                                limits::kCatchUpWindowMsMax);
+    const auto ms =
+        duration_ms("catch_up.window", wire.window(), base::kSecondMs, limits::kCatchUpWindowMsMax);
     if (!ms) return ms.error();
     policy.window_ms = *ms;
   }
@@ -71,9 +85,12 @@ Result<model::CatchUpPolicy> catch_up_from_wire(const v1::CatchUpPolicy& wire) {
 
 v1::CatchUpPolicy::Mode catch_up_to_wire(model::CatchUp mode) {
   switch (mode) {
-    case model::CatchUp::kNone: return v1::CatchUpPolicy::MODE_NONE;
-    case model::CatchUp::kLatest: return v1::CatchUpPolicy::MODE_LATEST;
-    case model::CatchUp::kAll: return v1::CatchUpPolicy::MODE_ALL;
+    case model::CatchUp::kNone:
+      return v1::CatchUpPolicy::MODE_NONE;
+    case model::CatchUp::kLatest:
+      return v1::CatchUpPolicy::MODE_LATEST;
+    case model::CatchUp::kAll:
+      return v1::CatchUpPolicy::MODE_ALL;
   }
   return v1::CatchUpPolicy::MODE_UNSPECIFIED;
 }
@@ -102,13 +119,17 @@ std::optional<Error> read_bounds(const v1::SchedulerSpec& wire, model::ScheduleS
   }
   switch (wire.dst().gap()) {
     case v1::DstPolicy::GAP_UNSPECIFIED:
-    case v1::DstPolicy::GAP_END_OF_GAP: break;
-    default: return unknown_choice("dst.gap", wire.dst().gap());
+    case v1::DstPolicy::GAP_END_OF_GAP:
+      break;
+    default:
+      return unknown_choice("dst.gap", wire.dst().gap());
   }
   switch (wire.dst().fold()) {
     case v1::DstPolicy::FOLD_UNSPECIFIED:
-    case v1::DstPolicy::FOLD_FIRST: break;
-    default: return unknown_choice("dst.fold", wire.dst().fold());
+    case v1::DstPolicy::FOLD_FIRST:
+      break;
+    default:
+      return unknown_choice("dst.fold", wire.dst().fold());
   }
   return std::nullopt;
 }
@@ -146,8 +167,7 @@ std::optional<Error> read_template_policies(const v1::JobTemplate& wire, model::
     if (!ms) return ms.error();
     job->start_within_ms = *ms;
   }
-  const auto timeout = attempt_timeout_from_wire(wire.has_attempt_timeout(),
-                                                 wire.attempt_timeout(),
+  const auto timeout = attempt_timeout_from_wire(wire.has_attempt_timeout(), wire.attempt_timeout(),
                                                  wire.no_attempt_timeout());
   if (!timeout) return timeout.error();
   job->attempt_timeout_ms = *timeout;
@@ -349,20 +369,29 @@ void tick_to_wire(const core::TickDescription& tick, v1::Tick* wire) {
   wire->set_local_time(tick.local);
   wire->set_business_date(tick.business_date);
   switch (tick.note) {
-    case core::TickNote::kNone: break;
-    case core::TickNote::kEndOfGap: wire->set_mark(v1::Tick::MARK_GAP); break;
+    case core::TickNote::kNone:
+      break;
+    case core::TickNote::kEndOfGap:
+      wire->set_mark(v1::Tick::MARK_GAP);
+      break;
     case core::TickNote::kFirstPass:
-    case core::TickNote::kSecondPass: wire->set_mark(v1::Tick::MARK_FOLD); break;
+    case core::TickNote::kSecondPass:
+      wire->set_mark(v1::Tick::MARK_FOLD);
+      break;
   }
   wire->set_note(tick.note_text);
 }
 
 v1::Run::Outcome run_outcome_to_wire(model::RunOutcome outcome) {
   switch (outcome) {
-    case model::RunOutcome::kFired: return v1::Run::OUTCOME_FIRED;
-    case model::RunOutcome::kMerged: return v1::Run::OUTCOME_UNSPECIFIED;  // not made yet
-    case model::RunOutcome::kSkipped: return v1::Run::OUTCOME_SKIPPED;
-    case model::RunOutcome::kMissed: return v1::Run::OUTCOME_MISSED;
+    case model::RunOutcome::kFired:
+      return v1::Run::OUTCOME_FIRED;
+    case model::RunOutcome::kMerged:
+      return v1::Run::OUTCOME_UNSPECIFIED;  // not made yet
+    case model::RunOutcome::kSkipped:
+      return v1::Run::OUTCOME_SKIPPED;
+    case model::RunOutcome::kMissed:
+      return v1::Run::OUTCOME_MISSED;
   }
   return v1::Run::OUTCOME_UNSPECIFIED;
 }

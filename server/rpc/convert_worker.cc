@@ -149,12 +149,17 @@ std::optional<Error> read_snooze(const v1::SnoozeOutcome& wire, WorkerOutcome* o
 void read_release(const v1::ReleaseOutcome& wire, WorkerOutcome* outcome) {
   outcome->kind = WorkerOutcome::Kind::kReleased;
   switch (wire.reason()) {
-    case v1::ReleaseOutcome::REASON_NO_HANDLER: outcome->release_reason = "NO_HANDLER"; break;
+    case v1::ReleaseOutcome::REASON_NO_HANDLER:
+      outcome->release_reason = "NO_HANDLER";
+      break;
     case v1::ReleaseOutcome::REASON_STILL_RUNNING_HERE:
       outcome->release_reason = "STILL_RUNNING_HERE";
       break;
-    case v1::ReleaseOutcome::REASON_SHUTDOWN: outcome->release_reason = "SHUTDOWN"; break;
-    default: break;
+    case v1::ReleaseOutcome::REASON_SHUTDOWN:
+      outcome->release_reason = "SHUTDOWN";
+      break;
+    default:
+      break;
   }
 }
 
@@ -170,12 +175,15 @@ std::optional<Error> read_outcome(v1::FinishItem* wire, WorkerOutcome* outcome) 
       outcome->result_truncated = success->result_truncated();
       return std::nullopt;
     }
-    case v1::Outcome::kFailure: return read_failure(wire->outcome().failure(), outcome);
+    case v1::Outcome::kFailure:
+      return read_failure(wire->outcome().failure(), outcome);
     case v1::Outcome::kRelease:
       read_release(wire->outcome().release(), outcome);
       return std::nullopt;
-    case v1::Outcome::kSnooze: return read_snooze(wire->outcome().snooze(), outcome);
-    case v1::Outcome::KIND_NOT_SET: break;
+    case v1::Outcome::kSnooze:
+      return read_snooze(wire->outcome().snooze(), outcome);
+    case v1::Outcome::KIND_NOT_SET:
+      break;
   }
   return base::make_error(base::Reason::kMissingField,
                           "one of success, failure, release, snooze must be set", "outcome");
@@ -199,8 +207,8 @@ base::Result<core::LeaseJobs> lease_from_wire(const v1::LeaseJobsRequest& wire,
   if (!wait) return wait.error();
   core::LeaseJobs lease;
   if (wire.has_lease_ttl()) {
-    const auto ttl = duration_ms("lease_ttl", wire.lease_ttl(), limits::kLeaseTtlMsMin,
-                                 limits::kLeaseTtlMsMax);
+    const auto ttl =
+        duration_ms("lease_ttl", wire.lease_ttl(), limits::kLeaseTtlMsMin, limits::kLeaseTtlMsMax);
     if (!ttl) return ttl.error();
     lease.lease_ttl_ms = *ttl;
   } else {

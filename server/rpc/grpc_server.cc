@@ -22,9 +22,9 @@ constexpr const char* kServiceNames[] = {"rota.v1.JobService", "rota.v1.WorkerSe
                                          "rota.v1.AdminService"};
 
 constexpr int kMetadataBytesMax = 16 * 1024;
-constexpr int kKeepaliveMs = 30'000;         // own pings, so that a dead connection is found
+constexpr int kKeepaliveMs = 30'000;  // own pings, so that a dead connection is found
 constexpr int kKeepaliveTimeoutMs = 10'000;
-constexpr int kClientPingMsMin = 10'000;     // clients may ping this often, also without a call
+constexpr int kClientPingMsMin = 10'000;  // clients may ping this often, also without a call
 constexpr int kPingStrikesMax = 2;
 constexpr int kConnectionIdleMs = 600'000;
 constexpr int kConnectionAgeMs = 1'800'000;  // then a friendly GOAWAY: spreads clients again

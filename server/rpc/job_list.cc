@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Listing a queue's jobs: first those that run, from the lease board; then those that wait, from the
-// queue's own range in ready order; then those that have ended, state by state, from the retention
-// index in the order of their end. A page examines a bounded number of rows, so it may be short or
-// empty and still have a next one.
+// Listing a queue's jobs: first those that run, from the lease board; then those that wait, from
+// the queue's own range in ready order; then those that have ended, state by state, from the
+// retention index in the order of their end. A page examines a bounded number of rows, so it may be
+// short or empty and still have a next one.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -105,10 +105,14 @@ class JobLister {
 
   base::Status step() {
     switch (position_.section) {
-      case Section::kRunning: return list_running();
-      case Section::kWaiting: return list_waiting();
-      case Section::kFinal: return list_final();
-      case Section::kEnd: break;
+      case Section::kRunning:
+        return list_running();
+      case Section::kWaiting:
+        return list_waiting();
+      case Section::kFinal:
+        return list_final();
+      case Section::kEnd:
+        break;
     }
     return {};
   }
@@ -148,9 +152,9 @@ class JobLister {
     const std::string begin =
         position_.key.empty() ? keys::queue_begin(queue_.queue.number) : position_.key;
     const std::string end = keys::queue_end(queue_.queue.number);
-    const auto rows = static_cast<std::uint32_t>(std::min<std::size_t>(
-        std::clamp<std::size_t>(room(), kScanRowsMin, kScanRows),
-        static_cast<std::size_t>(budget_)));
+    const auto rows = static_cast<std::uint32_t>(
+        std::min<std::size_t>(std::clamp<std::size_t>(room(), kScanRowsMin, kScanRows),
+                              static_cast<std::size_t>(budget_)));
     std::set<JobKey> running;
     for (const auto& attempt : reader_.leases_.page(queue_.queue.number, before(begin), rows + 2)) {
       running.insert(attempt.key);

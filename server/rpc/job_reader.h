@@ -2,8 +2,8 @@
 //
 // Reads jobs beside the engine loop: rows from the store, running attempts from the lease board.
 //
-// The board is always asked before the store is read (runtime/lease_board.h), so an attempt that the
-// rows show as ended is never reported as running. Blocking reads: for reader threads only.
+// The board is always asked before the store is read (runtime/lease_board.h), so an attempt that
+// the rows show as ended is never reported as running. Blocking reads: for reader threads only.
 // Thread-safe.
 #pragma once
 

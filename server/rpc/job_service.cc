@@ -49,10 +49,10 @@ class JobService final : public v1::JobService::CallbackService {
 
   Reactor* EnqueueJob(CallbackServerContext* call, const v1::EnqueueJobRequest* request,
                       v1::EnqueueJobResponse* response) override {
-    const auto caller = context_.guard.admit(*call, Method::kJobServiceEnqueueJob,
-                                             request->namespace_());
+    const auto caller =
+        context_.guard.admit(*call, Method::kJobServiceEnqueueJob, request->namespace_());
     if (!caller) return refuse(call, caller.error());
-    auto tag = tag_of(*request);
+    auto tag = tag_of(request);
     if (!tag) return refuse(call, tag.error());
     core::EnqueueJobs enqueue;
     auto job = job_from_wire(take(request)->mutable_job(), context_.wall_ms(),
@@ -76,11 +76,11 @@ class JobService final : public v1::JobService::CallbackService {
 
   Reactor* BulkEnqueueJobs(CallbackServerContext* call, const v1::BulkEnqueueJobsRequest* request,
                            v1::BulkEnqueueJobsResponse* response) override {
-    const auto caller = context_.guard.admit(*call, Method::kJobServiceBulkEnqueueJobs,
-                                             request->namespace_());
+    const auto caller =
+        context_.guard.admit(*call, Method::kJobServiceBulkEnqueueJobs, request->namespace_());
     if (!caller) return refuse(call, caller.error());
     if (auto fault = check_bulk_size(*request)) return refuse(call, *fault);
-    auto tag = tag_of(*request);
+    auto tag = tag_of(request);
     if (!tag) return refuse(call, tag.error());
     core::EnqueueJobs enqueue;
     enqueue.bulk = true;
@@ -224,10 +224,9 @@ class JobService final : public v1::JobService::CallbackService {
     if (!caller) return refuse(call, caller.error());
     const auto key = job_key_from_wire(request->job_id());
     if (!key) return refuse(call, key.error());
-    return command<core::JobReply>(context_, call, *caller, core::DeleteJob{*key},
-                                   [response](const core::JobReply&, std::int64_t seq) {
-                                     response->set_commit_seq(seq);
-                                   });
+    return command<core::JobReply>(
+        context_, call, *caller, core::DeleteJob{*key},
+        [response](const core::JobReply&, std::int64_t seq) { response->set_commit_seq(seq); });
   }
 
   Reactor* ExplainJob(CallbackServerContext* call, const v1::ExplainJobRequest* request,

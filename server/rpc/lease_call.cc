@@ -29,10 +29,9 @@ class LeaseReactor final : public grpc::ServerUnaryReactor {
     command.principal = caller.principal;
     command.name_space = caller.name_space;
     command.body = std::move(lease);
-    const auto accepted =
-        server.loop.submit(std::move(command), [shared = shared_](core::Reply reply) {
-          return shared->answer(std::move(reply));
-        });
+    const auto accepted = server.loop.submit(
+        std::move(command),
+        [shared = shared_](core::Reply reply) { return shared->answer(std::move(reply)); });
     if (!accepted) shared_->end(to_status(accepted.error()));
   }
 

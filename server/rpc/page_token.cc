@@ -59,9 +59,9 @@ std::optional<std::string> from_text(std::string_view text) {
 }
 
 base::Error bad_token() {
-  return base::make_error(base::Reason::kInvalidPageToken,
-                          "damaged, or from a listing with other arguments; begin again without one",
-                          "page_token");
+  return base::make_error(
+      base::Reason::kInvalidPageToken,
+      "damaged, or from a listing with other arguments; begin again without one", "page_token");
 }
 
 }  // namespace
@@ -103,8 +103,8 @@ base::Result<std::string> read_page_token(std::string_view fingerprint, std::str
 
 base::Result<int> page_size(std::int32_t asked) {
   if (asked < 0) {
-    return base::invalid_field("page_size", "negative; 0 means " +
-                                                std::to_string(base::limits::kPageSizeDefault));
+    return base::invalid_field(
+        "page_size", "negative; 0 means " + std::to_string(base::limits::kPageSizeDefault));
   }
   if (asked == 0) return base::limits::kPageSizeDefault;
   return std::min<int>(asked, base::limits::kPageSizeMax);

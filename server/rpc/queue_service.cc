@@ -36,7 +36,7 @@ class QueueService final : public v1::QueueService::CallbackService {
     if (auto fault = base::check_name("queue", request->queue())) return refuse(call, *fault);
     auto patch = queue_patch_from_wire(*request);
     if (!patch) return refuse(call, patch.error());
-    auto tag = tag_of(*request);
+    auto tag = tag_of(request);
     if (!tag) return refuse(call, tag.error());
     return command<core::QueueReply>(
         context_, call, *caller,
@@ -109,12 +109,12 @@ class QueueService final : public v1::QueueService::CallbackService {
         context_.guard.admit(*call, Method::kQueueServiceResumeQueue, request->namespace_());
     if (!caller) return refuse(call, caller.error());
     if (auto fault = base::check_name("queue", request->queue())) return refuse(call, *fault);
-    return command<core::QueueReply>(
-        context_, call, *caller, core::ResumeQueue{request->queue()},
-        [response](const core::QueueReply& reply, std::int64_t seq) {
-          queue_to_wire(reply.queue, reply.counters, response->mutable_queue());
-          response->set_commit_seq(seq);
-        });
+    return command<core::QueueReply>(context_, call, *caller, core::ResumeQueue{request->queue()},
+                                     [response](const core::QueueReply& reply, std::int64_t seq) {
+                                       queue_to_wire(reply.queue, reply.counters,
+                                                     response->mutable_queue());
+                                       response->set_commit_seq(seq);
+                                     });
   }
 
   Reactor* PurgeQueue(CallbackServerContext* call, const v1::PurgeQueueRequest* request,
@@ -123,7 +123,7 @@ class QueueService final : public v1::QueueService::CallbackService {
         context_.guard.admit(*call, Method::kQueueServicePurgeQueue, request->namespace_());
     if (!caller) return refuse(call, caller.error());
     if (auto fault = base::check_name("queue", request->queue())) return refuse(call, *fault);
-    auto tag = tag_of(*request);
+    auto tag = tag_of(request);
     if (!tag) return refuse(call, tag.error());
     return command<core::OperationReply>(
         context_, call, *caller, core::PurgeQueue{request->queue(), *std::move(tag)},
@@ -139,10 +139,9 @@ class QueueService final : public v1::QueueService::CallbackService {
         context_.guard.admit(*call, Method::kQueueServiceDeleteQueue, request->namespace_());
     if (!caller) return refuse(call, caller.error());
     if (auto fault = base::check_name("queue", request->queue())) return refuse(call, *fault);
-    return command<core::QueueReply>(context_, call, *caller, core::DeleteQueue{request->queue()},
-                                     [response](const core::QueueReply&, std::int64_t seq) {
-                                       response->set_commit_seq(seq);
-                                     });
+    return command<core::QueueReply>(
+        context_, call, *caller, core::DeleteQueue{request->queue()},
+        [response](const core::QueueReply&, std::int64_t seq) { response->set_commit_seq(seq); });
   }
 
  private:

@@ -129,8 +129,7 @@ base::Result<SchedulerReader::Runs> SchedulerReader::runs(const std::string& nam
   std::deque<std::pair<std::string, model::RunRecord>> newest;
   bool older = false;
   std::string begin = keys::run_begin(name_space, filter.scheduler_id, INT64_MIN);
-  const std::string end =
-      before.empty() ? keys::run_end(name_space, filter.scheduler_id) : before;
+  const std::string end = before.empty() ? keys::run_end(name_space, filter.scheduler_id) : before;
   for (bool more = begin < end; more;) {
     core::ReadResult result;
     std::string detail;

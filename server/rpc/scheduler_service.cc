@@ -26,10 +26,14 @@ constexpr int kPreviewDefault = 10;
 
 v1::UpsertSchedulerResponse::Result declared_to_wire(core::Declared declared) {
   switch (declared) {
-    case core::Declared::kCreated: return v1::UpsertSchedulerResponse::RESULT_CREATED;
-    case core::Declared::kUnchanged: return v1::UpsertSchedulerResponse::RESULT_UNCHANGED;
-    case core::Declared::kChanged: return v1::UpsertSchedulerResponse::RESULT_CHANGED;
-    case core::Declared::kOlderRevision: return v1::UpsertSchedulerResponse::RESULT_OLDER_REVISION;
+    case core::Declared::kCreated:
+      return v1::UpsertSchedulerResponse::RESULT_CREATED;
+    case core::Declared::kUnchanged:
+      return v1::UpsertSchedulerResponse::RESULT_UNCHANGED;
+    case core::Declared::kChanged:
+      return v1::UpsertSchedulerResponse::RESULT_CHANGED;
+    case core::Declared::kOlderRevision:
+      return v1::UpsertSchedulerResponse::RESULT_OLDER_REVISION;
   }
   return v1::UpsertSchedulerResponse::RESULT_UNSPECIFIED;
 }
@@ -77,7 +81,7 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
     const auto caller = context_.guard.admit(*call, Method::kSchedulerServiceUpsertScheduler,
                                              request->namespace_());
     if (!caller) return refuse(call, caller.error());
-    auto tag = tag_of(*request);
+    auto tag = tag_of(request);
     if (!tag) return refuse(call, tag.error());
     auto* reactor = call->DefaultReactor();
     if (is_whole(request->update_mask())) {
@@ -86,28 +90,26 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
     }
     // The stored declaration fills in what the mask leaves out; its etag makes sure that nobody
     // changes it in between.
-    const bool accepted = context_.server.readers.submit(
-        [this, request, response, reactor, caller = *caller, tag = *std::move(tag)] {
-          const auto stored =
-              context_.schedulers.get(caller.name_space, request->scheduler().id());
-          if (!stored) return finish(reactor, stored.error());
-          v1::SchedulerDeclaration merged;
-          declaration_to_wire(stored->scheduler, &merged);
-          const auto status =
-              merge_declaration(request->update_mask(), request->scheduler(), &merged);
-          if (!status) return finish(reactor, status);
-          const auto etag =
-              request->etag().empty() ? etag_of(stored->scheduler.version) : request->etag();
-          upsert(caller, merged, etag, tag, reactor, response);
-        });
+    const bool accepted = context_.server.readers.submit([this, request, response, reactor,
+                                                          caller = *caller, tag = *std::move(tag)] {
+      const auto stored = context_.schedulers.get(caller.name_space, request->scheduler().id());
+      if (!stored) return finish(reactor, stored.error());
+      v1::SchedulerDeclaration merged;
+      declaration_to_wire(stored->scheduler, &merged);
+      const auto status = merge_declaration(request->update_mask(), request->scheduler(), &merged);
+      if (!status) return finish(reactor, status);
+      const auto etag =
+          request->etag().empty() ? etag_of(stored->scheduler.version) : request->etag();
+      upsert(caller, merged, etag, tag, reactor, response);
+    });
     if (!accepted) finish(reactor, base::make_error(base::Reason::kOverloaded, "too many queries"));
     return reactor;
   }
 
   Reactor* GetScheduler(CallbackServerContext* call, const v1::GetSchedulerRequest* request,
                         v1::GetSchedulerResponse* response) override {
-    const auto caller = context_.guard.admit(*call, Method::kSchedulerServiceGetScheduler,
-                                             request->namespace_());
+    const auto caller =
+        context_.guard.admit(*call, Method::kSchedulerServiceGetScheduler, request->namespace_());
     if (!caller) return refuse(call, caller.error());
     if (auto fault = base::check_name("scheduler_id", request->scheduler_id())) {
       return refuse(call, *fault);
@@ -124,28 +126,27 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
 
   Reactor* ListSchedulers(CallbackServerContext* call, const v1::ListSchedulersRequest* request,
                           v1::ListSchedulersResponse* response) override {
-    const auto caller = context_.guard.admit(*call, Method::kSchedulerServiceListSchedulers,
-                                             request->namespace_());
+    const auto caller =
+        context_.guard.admit(*call, Method::kSchedulerServiceListSchedulers, request->namespace_());
     if (!caller) return refuse(call, caller.error());
     const auto size = page_size(request->page_size());
     if (!size) return refuse(call, size.error());
     const auto fingerprint = request_fingerprint("ListSchedulers", *request);
     const auto position = read_page_token(fingerprint, request->page_token());
     if (!position) return refuse(call, position.error());
-    return query(
-        context_, call,
-        [this, request, response, size = *size, fingerprint, position = *position,
-         name_space = caller->name_space]() -> base::Status {
-          const auto page =
-              context_.schedulers.list(name_space, request->id_prefix(), position, size);
-          if (!page) return page.error();
-          for (const auto& read : page->schedulers) put(read, response->add_schedulers());
-          if (page->more) {
-            response->set_next_page_token(make_page_token(fingerprint, page->last));
-          }
-          response->set_commit_seq(static_cast<std::int64_t>(page->at));
-          return {};
-        });
+    return query(context_, call,
+                 [this, request, response, size = *size, fingerprint, position = *position,
+                  name_space = caller->name_space]() -> base::Status {
+                   const auto page =
+                       context_.schedulers.list(name_space, request->id_prefix(), position, size);
+                   if (!page) return page.error();
+                   for (const auto& read : page->schedulers) put(read, response->add_schedulers());
+                   if (page->more) {
+                     response->set_next_page_token(make_page_token(fingerprint, page->last));
+                   }
+                   response->set_commit_seq(static_cast<std::int64_t>(page->at));
+                   return {};
+                 });
   }
 
   Reactor* ListRuns(CallbackServerContext* call, const v1::ListRunsRequest* request,
@@ -179,8 +180,7 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
                  });
   }
 
-  Reactor* PreviewScheduler(CallbackServerContext* call,
-                            const v1::PreviewSchedulerRequest* request,
+  Reactor* PreviewScheduler(CallbackServerContext* call, const v1::PreviewSchedulerRequest* request,
                             v1::PreviewSchedulerResponse* response) override {
     const auto caller = context_.guard.admit(*call, Method::kSchedulerServicePreviewScheduler,
                                              request->namespace_());
@@ -193,8 +193,8 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
 
   Reactor* PauseScheduler(CallbackServerContext* call, const v1::PauseSchedulerRequest* request,
                           v1::PauseSchedulerResponse* response) override {
-    const auto caller = context_.guard.admit(*call, Method::kSchedulerServicePauseScheduler,
-                                             request->namespace_());
+    const auto caller =
+        context_.guard.admit(*call, Method::kSchedulerServicePauseScheduler, request->namespace_());
     if (!caller) return refuse(call, caller.error());
     if (auto fault = base::check_name("scheduler_id", request->scheduler_id())) {
       return refuse(call, *fault);
@@ -254,23 +254,24 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
     body->etag = etag;
     body->request = std::move(tag);
     body->next_count = kNextTimesShown;
-    submit(context_, caller, *std::move(body), reactor, [this, reactor, response](core::Reply reply) {
-      const auto* value = std::get_if<core::SchedulerReply>(&reply.body);
-      if (value == nullptr) return finish(reactor, unexpected_reply(reply.body));
-      response->set_result(declared_to_wire(value->declared));
-      scheduler_to_wire(value->scheduler, value->state, value->next_ms,
-                        response->mutable_scheduler());
-      for (const auto& field : value->changed) response->add_changed_fields(field);
-      const auto schedule =
-          core::Schedule::compile(value->scheduler.settings.spec, context_.server.zones);
-      if (schedule) {
-        for (const auto ms : value->next_ms) {
-          tick_to_wire(schedule->describe(ms), response->add_next_ticks());
-        }
-      }
-      response->set_commit_seq(static_cast<std::int64_t>(reply.seq));
-      finish(reactor, {});
-    });
+    submit(context_, caller, *std::move(body), reactor,
+           [this, reactor, response](core::Reply reply) {
+             const auto* value = std::get_if<core::SchedulerReply>(&reply.body);
+             if (value == nullptr) return finish(reactor, unexpected_reply(reply.body));
+             response->set_result(declared_to_wire(value->declared));
+             scheduler_to_wire(value->scheduler, value->state, value->next_ms,
+                               response->mutable_scheduler());
+             for (const auto& field : value->changed) response->add_changed_fields(field);
+             const auto schedule =
+                 core::Schedule::compile(value->scheduler.settings.spec, context_.server.zones);
+             if (schedule) {
+               for (const auto ms : value->next_ms) {
+                 tick_to_wire(schedule->describe(ms), response->add_next_ticks());
+               }
+             }
+             response->set_commit_seq(static_cast<std::int64_t>(reply.seq));
+             finish(reactor, {});
+           });
   }
 
   // With the next times, unless it is paused or its zone is not known any more.

@@ -29,13 +29,20 @@ struct Resource {
 // What a reason is about, and where its name stands in the error's meta.
 Resource resource_of(Reason reason) {
   switch (reason) {
-    case Reason::kNamespaceNotFound: return {"namespace", "namespace"};
-    case Reason::kQueueNotFound: return {"queue", "queue"};
-    case Reason::kJobNotFound: return {"job", "jobId"};
-    case Reason::kSchedulerNotFound: return {"scheduler", "schedulerId"};
-    case Reason::kOperationNotFound: return {"operation", "operationId"};
-    case Reason::kBusinessKeyConflict: return {"job", "jobId"};
-    default: return {"", ""};
+    case Reason::kNamespaceNotFound:
+      return {"namespace", "namespace"};
+    case Reason::kQueueNotFound:
+      return {"queue", "queue"};
+    case Reason::kJobNotFound:
+      return {"job", "jobId"};
+    case Reason::kSchedulerNotFound:
+      return {"scheduler", "schedulerId"};
+    case Reason::kOperationNotFound:
+      return {"operation", "operationId"};
+    case Reason::kBusinessKeyConflict:
+      return {"job", "jobId"};
+    default:
+      return {"", ""};
   }
 }
 
@@ -54,7 +61,9 @@ std::string subject_of(const Error& error) {
   return {};
 }
 
-bool is_secret(Reason reason) { return reason == Reason::kInternal || reason == Reason::kStoreFailed; }
+bool is_secret(Reason reason) {
+  return reason == Reason::kInternal || reason == Reason::kStoreFailed;
+}
 
 std::string public_message(const Error& error) {
   const auto& info = base::reason_info(error.reason);
@@ -117,7 +126,8 @@ void pack_by_code(const Error& error, const std::string& message, google::rpc::S
       violation->set_description(message);
       return pack("QuotaFailure", failure, status);
     }
-    default: return;
+    default:
+      return;
   }
 }
 

@@ -31,8 +31,7 @@ TEST(MethodTable, CoversEveryRpcOfTheServices) {
   std::set<std::string> served;
   for (const auto* file :
        {v1::EnqueueJobRequest::descriptor()->file(), v1::LeaseJobsRequest::descriptor()->file(),
-        v1::SetQueueRequest::descriptor()->file(),
-        v1::UpsertSchedulerRequest::descriptor()->file(),
+        v1::SetQueueRequest::descriptor()->file(), v1::UpsertSchedulerRequest::descriptor()->file(),
         v1::GetServerInfoRequest::descriptor()->file()}) {
     served.merge(rpcs_of(file));
   }
@@ -47,8 +46,7 @@ TEST(MethodTable, CoversEveryRpcOfTheServices) {
 TEST(MethodTable, EveryRequestNamesItsNamespace) {
   for (const auto* file :
        {v1::EnqueueJobRequest::descriptor()->file(), v1::LeaseJobsRequest::descriptor()->file(),
-        v1::SetQueueRequest::descriptor()->file(),
-        v1::UpsertSchedulerRequest::descriptor()->file(),
+        v1::SetQueueRequest::descriptor()->file(), v1::UpsertSchedulerRequest::descriptor()->file(),
         v1::GetServerInfoRequest::descriptor()->file()}) {
     for (int s = 0; s < file->service_count(); ++s) {
       for (int m = 0; m < file->service(s)->method_count(); ++m) {

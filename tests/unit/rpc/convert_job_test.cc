@@ -100,12 +100,12 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         BadCase{"NoQueue", "queue", [](v1::JobSpec* s) { s->clear_queue(); }},
         BadCase{"QueueForm", "queue", [](v1::JobSpec* s) { s->set_queue("a//b"); }},
-        BadCase{"QueueLength", "queue", [](v1::JobSpec* s) { s->set_queue(std::string(129, 'a')); }},
+        BadCase{"QueueLength", "queue",
+                [](v1::JobSpec* s) { s->set_queue(std::string(129, 'a')); }},
         BadCase{"NoKind", "kind", [](v1::JobSpec* s) { s->clear_kind(); }},
-        BadCase{"Payload", "payload",
-                [](v1::JobSpec* s) {
-                  s->mutable_payload()->set_data(std::string(kLimit + 1, 'x'));
-                }},
+        BadCase{
+            "Payload", "payload",
+            [](v1::JobSpec* s) { s->mutable_payload()->set_data(std::string(kLimit + 1, 'x')); }},
         BadCase{"ContentType", "payload.content_type",
                 [](v1::JobSpec* s) { s->mutable_payload()->set_content_type("a\nb"); }},
         BadCase{"PriorityHigh", "priority", [](v1::JobSpec* s) { s->set_priority(256); }},
@@ -161,14 +161,12 @@ INSTANTIATE_TEST_SUITE_P(
                   backoff->set_mode(v1::Backoff::MODE_FIXED);
                   put_duration(1'000, backoff->add_delays());
                 }},
-        BadCase{"KeyControl", "business_key",
-                [](v1::JobSpec* s) { s->set_business_key("a\x01"); }},
+        BadCase{"KeyControl", "business_key", [](v1::JobSpec* s) { s->set_business_key("a\x01"); }},
         BadCase{"KeyLength", "business_key",
                 [](v1::JobSpec* s) { s->set_business_key(std::string(257, 'k')); }},
         BadCase{"ScopeAlone", "business_key_scope",
                 [](v1::JobSpec* s) { s->set_business_key_scope("x"); }},
-        BadCase{"LabelKey", "labels",
-                [](v1::JobSpec* s) { (*s->mutable_labels())["a b"] = "x"; }},
+        BadCase{"LabelKey", "labels", [](v1::JobSpec* s) { (*s->mutable_labels())["a b"] = "x"; }},
         BadCase{"ManyLabels", "labels",
                 [](v1::JobSpec* s) {
                   for (int i = 0; i < 33; ++i) (*s->mutable_labels())[std::to_string(i)] = "x";
@@ -219,8 +217,8 @@ TEST(UpdateFromWire, UnknownPathAndEmptyMaskAreRefused) {
 }
 
 TEST(RetryPolicy, GoesThereAndBack) {
-  for (const int mode : {v1::Backoff::MODE_FIXED, v1::Backoff::MODE_EXPONENTIAL,
-                         v1::Backoff::MODE_LISTED}) {
+  for (const int mode :
+       {v1::Backoff::MODE_FIXED, v1::Backoff::MODE_EXPONENTIAL, v1::Backoff::MODE_LISTED}) {
     v1::RetryPolicy wire;
     wire.set_max_attempts(8);
     put_duration(72'000'000, wire.mutable_give_up_after());

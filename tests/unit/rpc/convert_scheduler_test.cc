@@ -92,13 +92,16 @@ TEST_P(BadDeclaration, IsRefusedWithItsField) {
 
 using Wire = v1::SchedulerDeclaration;
 using base::Reason;
-void set_cron(Wire* wire, const char* text) { wire->mutable_spec()->mutable_parts(0)->set_cron(text); }
+void set_cron(Wire* wire, const char* text) {
+  wire->mutable_spec()->mutable_parts(0)->set_cron(text);
+}
 
 INSTANTIATE_TEST_SUITE_P(
     Fields, BadDeclaration,
     testing::Values(
         BadCase{"Id", Reason::kInvalidField, "id", [](Wire* w) { w->set_id("a b"); }},
-        BadCase{"Revision", Reason::kInvalidField, "revision", [](Wire* w) { w->set_revision(-1); }},
+        BadCase{"Revision", Reason::kInvalidField, "revision",
+                [](Wire* w) { w->set_revision(-1); }},
         BadCase{"NoPart", Reason::kInvalidField, "spec.parts",
                 [](Wire* w) { w->mutable_spec()->clear_parts(); }},
         BadCase{"EmptyPart", Reason::kMissingField, "spec.parts",
@@ -109,8 +112,9 @@ INSTANTIATE_TEST_SUITE_P(
                 [](Wire* w) { w->mutable_spec()->set_time_zone("Nowhere/Else"); }},
         BadCase{"Interval", Reason::kInvalidField, "every",
                 [](Wire* w) {
-                  put_duration(999,
-                               w->mutable_spec()->mutable_parts(0)->mutable_interval()->mutable_every());
+                  put_duration(
+                      999,
+                      w->mutable_spec()->mutable_parts(0)->mutable_interval()->mutable_every());
                 }},
         BadCase{"Overlap", Reason::kInvalidField, "overlap.mode",
                 [](Wire* w) {

@@ -62,26 +62,25 @@ TEST_P(BadLease, IsRefusedWithItsField) {
 
 INSTANTIATE_TEST_SUITE_P(
     Fields, BadLease,
-    testing::Values(
-        BadCase{"Protocol", "protocol", [](auto* r) { r->set_protocol(99); }},
-        BadCase{"NoSession", "session_id", [](auto* r) { r->clear_session_id(); }},
-        BadCase{"NoWorker", "worker.worker_id", [](auto* r) { r->clear_worker(); }},
-        BadCase{"NoQueues", "queues", [](auto* r) { r->clear_queues(); }},
-        BadCase{"ManyQueues", "queues",
-                [](auto* r) {
-                  for (int i = 0; i < 64; ++i) r->add_queues("q" + std::to_string(i));
-                }},
-        BadCase{"TwiceTheSame", "queues", [](auto* r) { r->add_queues("invoices"); }},
-        BadCase{"NoSlots", "max_jobs", [](auto* r) { r->set_max_jobs(0); }},
-        BadCase{"ManySlots", "max_jobs", [](auto* r) { r->set_max_jobs(1'001); }},
-        BadCase{"Wait", "wait_duration",
-                [](auto* r) { put_duration(30'001, r->mutable_wait_duration()); }},
-        BadCase{"TtlShort", "lease_ttl",
-                [](auto* r) { put_duration(4'999, r->mutable_lease_ttl()); }},
-        BadCase{"TtlLong", "lease_ttl",
-                [](auto* r) { put_duration(3'600'001, r->mutable_lease_ttl()); }},
-        BadCase{"RequestId", "request_id",
-                [](auto* r) { r->set_request_id(std::string(65, 'r')); }}),
+    testing::Values(BadCase{"Protocol", "protocol", [](auto* r) { r->set_protocol(99); }},
+                    BadCase{"NoSession", "session_id", [](auto* r) { r->clear_session_id(); }},
+                    BadCase{"NoWorker", "worker.worker_id", [](auto* r) { r->clear_worker(); }},
+                    BadCase{"NoQueues", "queues", [](auto* r) { r->clear_queues(); }},
+                    BadCase{"ManyQueues", "queues",
+                            [](auto* r) {
+                              for (int i = 0; i < 64; ++i) r->add_queues("q" + std::to_string(i));
+                            }},
+                    BadCase{"TwiceTheSame", "queues", [](auto* r) { r->add_queues("invoices"); }},
+                    BadCase{"NoSlots", "max_jobs", [](auto* r) { r->set_max_jobs(0); }},
+                    BadCase{"ManySlots", "max_jobs", [](auto* r) { r->set_max_jobs(1'001); }},
+                    BadCase{"Wait", "wait_duration",
+                            [](auto* r) { put_duration(30'001, r->mutable_wait_duration()); }},
+                    BadCase{"TtlShort", "lease_ttl",
+                            [](auto* r) { put_duration(4'999, r->mutable_lease_ttl()); }},
+                    BadCase{"TtlLong", "lease_ttl",
+                            [](auto* r) { put_duration(3'600'001, r->mutable_lease_ttl()); }},
+                    BadCase{"RequestId", "request_id",
+                            [](auto* r) { r->set_request_id(std::string(65, 'r')); }}),
     [](const auto& info) { return info.param.name; });
 
 core::GrantedJob granted(const std::string& business_key) {

@@ -31,9 +31,9 @@ TEST(PageToken, GivesThePositionBack) {
     std::string position;
     for (std::size_t i = 0; i < size; ++i) position.push_back(static_cast<char>(i * 37));
     const auto token = make_page_token(fingerprint, position);
-    EXPECT_EQ(token.find_first_not_of(
-                  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
-              std::string::npos);
+    EXPECT_EQ(
+        token.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
+        std::string::npos);
     const auto read = read_page_token(fingerprint, token);
     ASSERT_TRUE(read);
     EXPECT_EQ(*read, position);
