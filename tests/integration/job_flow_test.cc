@@ -4,7 +4,6 @@
 #include <future>
 #include <string>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "support/in_process_server.h"

@@ -22,16 +22,16 @@ namespace {
 namespace keys = model::keys;
 using core::Keyspace;
 using model::JobKey;
-using testing::Contains;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using rota::testing::EngineHarness;
 using rota::testing::failed;
 using rota::testing::job;
 using rota::testing::succeeded;
 
 // A store with one of everything.
-class RecountTest : public testing::Test {
+class RecountTest : public ::testing::Test {
  protected:
   void SetUp() override {
     h_.queue("q", rota::testing::with_retry(rota::testing::retries(2, 60'000)));
