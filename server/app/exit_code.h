@@ -6,7 +6,6 @@
 namespace rota::app {
 
 inline constexpr int kExitOk = 0;          // drained, or an offline check found nothing
-inline constexpr int kExitUsage = 64;      // the command line itself cannot be read
 inline constexpr int kExitDamage = 65;     // stored data is not what was written
 inline constexpr int kExitInUse = 69;      // data directory or address in use
 inline constexpr int kExitDiskFull = 73;
