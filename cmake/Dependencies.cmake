@@ -23,25 +23,35 @@ if(BUILD_TESTING)
   find_package(GTest 1.12 CONFIG REQUIRED)
 endif()
 
-# rota_static_archives(OUT names...) -> full paths of lib<name>.a, an error when one is missing.
-function(rota_static_archives out)
-  set(paths)
-  foreach(name IN LISTS ARGN)
-    find_library(ROTA_ARCHIVE_${name} "lib${name}.a" REQUIRED)
-    list(APPEND paths "${ROTA_ARCHIVE_${name}}")
-  endforeach()
-  set(${out} "${paths}" PARENT_SCOPE)
+# rota_static_archive(NAME needs...): the target rota::static::NAME for lib<NAME>.a. With its needs
+# CMake can put everything into an order that any linker takes.
+function(rota_static_archive name)
+  find_library(ROTA_ARCHIVE_${name} "lib${name}.a" REQUIRED)
+  mark_as_advanced(ROTA_ARCHIVE_${name})
+  add_library(rota::static::${name} STATIC IMPORTED GLOBAL)
+  set_target_properties(rota::static::${name} PROPERTIES
+    IMPORTED_LOCATION "${ROTA_ARCHIVE_${name}}"
+    INTERFACE_LINK_LIBRARIES "${ARGN}")
 endfunction()
 
-rota_static_archives(ROTA_PROTOBUF_ARCHIVES protobuf)
-rota_static_archives(ROTA_GRPC_ARCHIVES grpc++ grpc gpr address_sorting upb)
-rota_static_archives(ROTA_REFLECTION_ARCHIVES grpc++_reflection)
+# What Debian's own shared target needs besides other parts of gRPC.
+function(rota_foreign_needs out target)
+  get_target_property(needs ${target} INTERFACE_LINK_LIBRARIES)
+  list(FILTER needs EXCLUDE REGEX "^(gRPC|protobuf)::")
+  set(${out} "${needs}" PARENT_SCOPE)
+endfunction()
 
-# What the archives themselves need: gRPC's own target with its first libraries left out.
-get_target_property(ROTA_GRPC_NEEDS gRPC::grpc INTERFACE_LINK_LIBRARIES)
-get_target_property(ROTA_GPR_NEEDS gRPC::gpr INTERFACE_LINK_LIBRARIES)
-set(ROTA_GRPC_STATIC_NEEDS ${ROTA_GRPC_NEEDS} ${ROTA_GPR_NEEDS})
-list(FILTER ROTA_GRPC_STATIC_NEEDS EXCLUDE REGEX "^gRPC::")
+rota_foreign_needs(gpr_needs gRPC::gpr)
+rota_foreign_needs(grpc_needs gRPC::grpc)
+rota_static_archive(protobuf ZLIB::ZLIB Threads::Threads)
+rota_static_archive(address_sorting)
+rota_static_archive(upb)
+rota_static_archive(gpr ${gpr_needs})
+rota_static_archive(grpc rota::static::address_sorting rota::static::upb rota::static::gpr
+  ${grpc_needs})
+rota_static_archive(grpc++ rota::static::grpc rota::static::gpr rota::static::protobuf
+  absl::synchronization absl::strings absl::status)
+rota_static_archive(grpc++_reflection rota::static::grpc++ rota::static::protobuf)
 
 # rota_dependency(NAME shared-items STATIC static-items): the choice is made by the binary that is
 # linked in the end (its property ROTA_STATIC), not by the libraries in between.
@@ -58,13 +68,10 @@ function(rota_dependency name)
   endforeach()
 endfunction()
 
-rota_dependency(protobuf SHARED protobuf::libprotobuf
-  STATIC ${ROTA_PROTOBUF_ARCHIVES} ZLIB::ZLIB Threads::Threads)
-rota_dependency(grpc SHARED gRPC::grpc++
-  STATIC ${ROTA_GRPC_ARCHIVES} ${ROTA_PROTOBUF_ARCHIVES} ${ROTA_GRPC_STATIC_NEEDS})
-rota_dependency(grpc_reflection SHARED gRPC::grpc++_reflection
-  STATIC ${ROTA_REFLECTION_ARCHIVES} ${ROTA_GRPC_ARCHIVES} ${ROTA_PROTOBUF_ARCHIVES}
-    ${ROTA_GRPC_STATIC_NEEDS})
+rota_dependency(protobuf SHARED protobuf::libprotobuf STATIC rota::static::protobuf)
+rota_dependency(grpc SHARED gRPC::grpc++ STATIC rota::static::grpc++)
+rota_dependency(grpc_reflection
+  SHARED gRPC::grpc++_reflection STATIC rota::static::grpc++_reflection)
 rota_dependency(rocksdb SHARED RocksDB::rocksdb-shared STATIC RocksDB::rocksdb)
 
 # rota_link_static(TARGET): gRPC, protobuf and RocksDB as archives in this executable, except under
