@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program `rota` against a real server: what it prints, and with which code it ends.
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "e2e/live_server.h"
+
+namespace rota::e2e {
+namespace {
+
+using nlohmann::json;
+
+struct Said {
+  int code = -1;
+  std::string out, err;
+
+  std::vector<json> lines() const {
+    std::vector<json> all;
+    std::istringstream text(out);
+    for (std::string line; std::getline(text, line);) all.push_back(json::parse(line));
+    return all;
+  }
+};
+
+class CliTest : public LiveServerTest {
+ protected:
+  // Runs `rota ARGUMENTS` in a shell; `input` becomes its standard input.
+  Said rota(const std::string& arguments, const std::string& input = "") {
+    const std::string in = folder_.file("input"), err = folder_.file("errors");
+    std::ofstream(in) << input;
+    const std::string command = "ROTA_ADDRESS=" + server_.address() + " '" ROTA_CLI_BINARY "' " +
+                                arguments + " <'" + in + "' 2>'" + err + "'";
+    Said said;
+    std::FILE* pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr) return said;
+    std::array<char, 65536> piece{};
+    while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), pipe)) {
+      said.out.append(piece.data(), got);
+    }
+    const int status = pclose(pipe);
+    said.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    said.err = driver::read_file(err);
+    return said;
+  }
+  json rota_json(const std::string& arguments) {
+    const Said said = rota(arguments + " -o json");
+    EXPECT_EQ(said.code, 0) << arguments << ": " << said.err;
+    return said.code == 0 ? json::parse(said.out) : json();
+  }
+};
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+TEST_F(CliTest, ALifeOfAJob) {
+  start();
+  EXPECT_EQ(rota_json("queue list")["queues"], json::array());
+  Said said = rota("queue set mail --concurrency 4");
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_TRUE(contains(said.out, "created mail")) << said.out;
+  said = rota("queue set mail --concurrency 1");
+  EXPECT_TRUE(contains(said.out, "mail: concurrency 4 -> 1")) << said.out;
+
+  said = rota("job enqueue mail welcome --payload - --business-key w/42 -o name", "{\"user\":42}");
+  ASSERT_EQ(said.code, 0) << said.err;
+  const std::string id = said.out.substr(0, said.out.size() - 1);
+  EXPECT_EQ(
+      rota("job enqueue mail welcome --payload '{\"user\":42}' --business-key w/42 -o name").out,
+      said.out);
+  EXPECT_EQ(rota("job enqueue mail welcome --payload other --business-key w/42").code, 4);
+  EXPECT_TRUE(contains(rota("job explain " + id).out, "READY, not running"));
+  EXPECT_EQ(rota_json("job get " + id)["job"]["state"], "JOB_STATE_READY");
+  EXPECT_EQ(rota("job list mail --state ready -o name").out, said.out);
+  EXPECT_EQ(rota_json("job list mail --state dead")["jobs"], json::array());
+
+  EXPECT_EQ(rota("job update " + id + " --priority 200").code, 0);
+  EXPECT_EQ(rota_json("job get " + id)["job"]["priority"], 200);
+  const auto leased = lease({.queue = "mail"});
+  ASSERT_EQ(leased.jobs_size(), 1);
+  EXPECT_EQ(leased.jobs(0).payload().data(), "{\"user\":42}");
+  EXPECT_EQ(rota("job wait " + id + " --at-most 0s").code, 6);
+  finish(success("session-1", leased.jobs(0), "sent"));
+  said = rota("job wait " + id);
+  EXPECT_EQ(said.code, 0);
+  EXPECT_TRUE(contains(said.out, "SUCCEEDED in attempt 1: sent")) << said.out;
+  EXPECT_EQ(rota("job cancel " + id).code, 4);
+  EXPECT_EQ(rota("job delete " + id).code, 2);
+  EXPECT_EQ(rota("job delete --yes " + id).code, 0);
+  EXPECT_EQ(rota("job get " + id).code, 3);
+}
+
+TEST_F(CliTest, DeadJobsAreListedAndRedrivenThroughAPipe) {
+  start();
+  ASSERT_EQ(rota("queue set work --max-attempts 1").code, 0);
+  EXPECT_EQ(rota_json("queue get work")["queue"]["settings"]["retry"]["maxAttempts"], 1);
+  const std::string id = enqueue("x");
+  const auto leased = lease({});
+  ASSERT_EQ(leased.jobs_size(), 1);
+  finish(failure("session-1", leased.jobs(0)));
+  EXPECT_EQ(rota("job wait " + id).code, 7);
+  EXPECT_TRUE(contains(rota("job get " + id).out, "redrive: rota job redrive " + id));
+  const Said dead = rota("job list work --state dead -o name");
+  EXPECT_EQ(dead.out, id + "\n");
+  const Said redriven = rota("job redrive - nothinghere", dead.out);
+  EXPECT_TRUE(contains(redriven.out, "DEAD -> READY")) << redriven.out;
+  EXPECT_EQ(redriven.code, 3) << redriven.err;
+  EXPECT_EQ(rota("queue purge work --yes").out, "work: 1 job removed\n");
+  EXPECT_EQ(rota("queue delete work --yes").code, 0);
+}
+
+TEST_F(CliTest, JsonLinesHaveAnOutcomeEach) {
+  start();
+  make_queue("work");
+  std::string input;
+  for (int i = 0; i < 2'500; ++i) {
+    input += R"({"queue": "work", "kind": "k", "payload": {"n": )" + std::to_string(i) + "}}\n";
+  }
+  input += "{\"queue\": \"nope\", \"kind\": \"k\"}\nnonsense\n";
+  const Said said = rota("job enqueue - --request-id again", input);
+  EXPECT_EQ(said.code, 3) << said.err;
+  const auto lines = said.lines();
+  ASSERT_EQ(lines.size(), 2'502U);
+  EXPECT_EQ(lines[0]["created"], true);
+  EXPECT_EQ(lines[2'500]["line"], 2'501);
+  EXPECT_EQ(lines[2'500]["error"]["reason"], "QUEUE_NOT_FOUND");
+  EXPECT_EQ(lines[2'501]["error"]["reason"], "INVALID_JSON");
+  EXPECT_TRUE(contains(said.err, "2500 jobs accepted, 2 refused")) << said.err;
+  EXPECT_EQ(counters().ready(), 2'500);
+  // The same input with the same id again creates nothing twice.
+  EXPECT_EQ(rota("job enqueue - --request-id again", input).out, said.out);
+  EXPECT_EQ(counters().ready(), 2'500);
+  v1::GetJobRequest request;
+  request.set_job_id(lines[17]["id"].get<std::string>());
+  request.set_include_payload(true);
+  EXPECT_EQ(must(client().get_job(request)).job().payload().data(), "{\"n\": 17}");
+}
+
+TEST_F(CliTest, SchedulersSayWhatTheyDecided) {
+  start();
+  make_queue("invoices", 1);
+  const std::string upsert =
+      "scheduler upsert invoices/daily --cron '0 0 * * *' --time-zone Europe/Helsinki --overlap "
+      "allow --catch-up all --business-day-offset -1 --queue invoices --kind daily-invoice "
+      "--business-key 'run/{{business_date}}' --revision 412";
+  Said said = rota(upsert);
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_TRUE(contains(said.out, "created invoices/daily (generation")) << said.out;
+  EXPECT_TRUE(contains(said.out, "starts from now, nothing past is run"));
+  EXPECT_TRUE(contains(said.out, "allow (queue \"invoices\" runs 1 at a time)"));
+  EXPECT_TRUE(contains(said.out, "all, at most 1000, not older than 1 year"));
+  EXPECT_TRUE(contains(rota(upsert).out, "unchanged invoices/daily"));
+  EXPECT_EQ(rota_json("scheduler list")["schedulers"].size(), 1U);
+  EXPECT_TRUE(contains(rota("scheduler pause invoices/daily --note year-end").out, "paused"));
+  EXPECT_TRUE(contains(rota("scheduler get invoices/daily").out, "year-end"));
+  EXPECT_EQ(rota("scheduler resume invoices/daily").code, 0);
+  EXPECT_EQ(rota("queue delete invoices --yes").code, 4);
+  EXPECT_EQ(rota_json("scheduler runs invoices/daily")["runs"], json::array());
+  EXPECT_EQ(rota("scheduler delete invoices/daily --yes").code, 0);
+  EXPECT_EQ(rota("scheduler get invoices/daily").code, 3);
+  EXPECT_EQ(rota("scheduler upsert x --cron '*/0 * * * *' --queue invoices --kind k").code, 2);
+}
+
+TEST_F(CliTest, PreviewsWhatIsNotSaved) {
+  start();
+  const std::string preview =
+      "scheduler preview --cron '30 3 * * *' --time-zone Europe/Helsinki --after 2027-03-27 "
+      "--count 2";
+  EXPECT_EQ(rota(preview + " -o json").out,
+            "{\"times\": [\"2027-03-27T01:30:00Z\", \"2027-03-28T01:00:00Z\"]}\n");
+  const Said said = rota(preview);
+  EXPECT_TRUE(contains(said.out, "2027-03-27 03:30 +02:00\n")) << said.out;
+  EXPECT_TRUE(contains(said.out, "2027-03-28 04:00 +03:00   ")) << said.out;
+}
+
+TEST_F(CliTest, TellsHowTheServerFares) {
+  start();
+  EXPECT_EQ(rota("server health").out, "SERVING\n");
+  EXPECT_EQ(rota_json("server health")["status"], "SERVING");
+  EXPECT_TRUE(rota_json("server info")["server"].contains("largestScanRows"));
+  EXPECT_TRUE(contains(rota("server info").out, "rocksdb"));
+  EXPECT_EQ(rota_json("worker list")["workers"], json::array());
+  server_.kill();
+  const std::int64_t begin = mono_ms();
+  const Said said = rota("server info");
+  EXPECT_EQ(said.code, 6);
+  EXPECT_TRUE(contains(said.err, "SERVER_UNREACHABLE")) << said.err;
+  EXPECT_LT(mono_ms() - begin, 10'000);
+}
+
+}  // namespace
+}  // namespace rota::e2e

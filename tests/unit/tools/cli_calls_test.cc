@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands over real gRPC, against a server that the test steers.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include "support/fake_server/fake_server.h"
+#include "tools_support.h"
+
+namespace rota::cli {
+namespace {
+
+using test::FakeServer;
+using test::Trouble;
+
+TEST(CliCalls, EnqueuesAJobWithAllItsFields) {
+  FakeServer server;
+  const Ran ran = run({"job",
+                       "enqueue",
+                       "mail",
+                       "welcome",
+                       "--payload",
+                       "{\"user\":42}",
+                       "--priority",
+                       "7",
+                       "--business-key",
+                       "welcome/42",
+                       "--label",
+                       "a=1",
+                       "--label",
+                       "b=2",
+                       "--delay",
+                       "10m",
+                       "--attempt-timeout",
+                       "none",
+                       "--max-attempts",
+                       "3",
+                       "--request-id",
+                       "r-1",
+                       "--server",
+                       server.address(),
+                       "-o",
+                       "name"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  ASSERT_EQ(server.enqueues.size(), 1U);
+  const auto& request = server.enqueues[0];
+  EXPECT_EQ(request.request_id(), "r-1");
+  const auto& job = request.job();
+  EXPECT_EQ(job.queue(), "mail");
+  EXPECT_EQ(job.kind(), "welcome");
+  EXPECT_EQ(job.payload().data(), "{\"user\":42}");
+  EXPECT_EQ(job.priority(), 7);
+  EXPECT_EQ(job.business_key(), "welcome/42");
+  EXPECT_EQ(job.labels().at("b"), "2");
+  EXPECT_EQ(job.delay().seconds(), 600);
+  EXPECT_TRUE(job.no_attempt_timeout());
+  EXPECT_EQ(job.retry().max_attempts(), 3);
+  EXPECT_FALSE(ran.out.empty());
+  EXPECT_EQ(ran.out.back(), '\n');
+}
+
+TEST(CliCalls, RepeatsACallWhoseAnswerWasLostWithItsRequestId) {
+  FakeServer server;
+  server.next("EnqueueJob", Trouble::kLoseAnswer);
+  const Ran ran = run({"job", "enqueue", "q", "k", "--server", server.address()});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(server.enqueues.size(), 2U);
+  EXPECT_EQ(server.accepted.size(), 1U);
+  EXPECT_EQ(server.enqueues[0].request_id(), server.enqueues[1].request_id());
+}
+
+TEST(CliCalls, ErrorsOfTheServerDecideTheExitCode) {
+  FakeServer server;
+  server.next("EnqueueJob", Trouble::kInvalid);
+  Ran ran = run({"job", "enqueue", "q", "k", "--server", server.address()});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(ran.err.rfind("error: INVALID_FIELD: job.kind: ", 0), 0U) << ran.err;
+  server.next("EnqueueJob", Trouble::kBusy);
+  ran = run({"job", "enqueue", "q", "k", "--server", server.address()});
+  EXPECT_EQ(ran.code, 6);
+  server.next("EnqueueJob", Trouble::kHang);
+  ran = run({"job", "enqueue", "q", "k", "--server", server.address(), "--timeout", "100ms"});
+  EXPECT_EQ(ran.code, 6);
+  EXPECT_NE(ran.err.find("it may have happened"), std::string::npos) << ran.err;
+}
+
+TEST(CliCalls, WaitsForAServerOnlyWhenAsked) {
+  FakeServer server;
+  server.stop();
+  EXPECT_EQ(run({"job", "enqueue", "q", "k", "--server", server.address()}).code, 6);
+  std::thread starter([&] { server.start(); });
+  const Ran ran =
+      run({"job", "enqueue", "q", "k", "--server", server.address(), "--wait-for-server", "20s"});
+  starter.join();
+  EXPECT_EQ(ran.code, 0) << ran.err;
+}
+
+}  // namespace
+}  // namespace rota::cli

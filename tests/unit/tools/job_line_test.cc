@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rota/job_line.h"
+
+#include <google/protobuf/text_format.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace rota::cli {
+namespace {
+
+v1::JobSpec parsed(std::string_view line) {
+  v1::JobSpec job;
+  Error error;
+  EXPECT_TRUE(parse_job_line(line, &job, &error)) << line << ": " << error.message;
+  return job;
+}
+
+Error refused(std::string_view line) {
+  v1::JobSpec job;
+  Error error;
+  EXPECT_FALSE(parse_job_line(line, &job, &error)) << line;
+  EXPECT_EQ(error.code, Code::kInvalid);
+  return error;
+}
+
+TEST(JobLine, HoldsEveryFieldOfAJob) {
+  const v1::JobSpec job = parsed(
+      R"({"queue": "q", "kind": "k", "payload": "p", "contentType": "text/plain", "priority": 7,
+          "runAt": "2026-11-30T08:00:00.25+02:00", "startDeadline": "2026-12-01T00:00:00Z",
+          "attemptTimeout": "1m30s", "businessKey": "b", "businessKeyScope": "s",
+          "labels": {"a": "1", "b/c": "ü"},
+          "retry": {"maxAttempts": 3, "giveUpAfter": "20h",
+                    "backoff": {"mode": "EXPONENTIAL", "first": "2s", "factor": 1.5, "cap": "1h",
+                                "jitter": 0}},
+          "dedup": {"onDead": "REDRIVE"}})");
+  v1::JobSpec wanted;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"(queue: "q" kind: "k" payload { data: "p" content_type: "text/plain" } priority: 7
+         run_at { seconds: 1796018400 nanos: 250000000 } start_deadline { seconds: 1796083200 }
+         attempt_timeout { seconds: 90 } business_key: "b" business_key_scope: "s"
+         labels { key: "a" value: "1" } labels { key: "b/c" value: "\303\274" }
+         retry { max_attempts: 3 give_up_after { seconds: 72000 }
+                 backoff { mode: MODE_EXPONENTIAL first { seconds: 2 } factor: 1.5
+                           cap { seconds: 3600 } jitter: 0 } }
+         dedup { on_dead: ON_DEAD_REDRIVE })",
+      &wanted));
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(job, wanted)) << job.DebugString();
+  const v1::JobSpec other = parsed(
+      R"({"delay": "10m", "noAttemptTimeout": true,
+          "retry": {"backoff": {"mode": "LISTED", "delays": ["1s", "5m"]}}})");
+  EXPECT_EQ(other.delay().seconds(), 600);
+  EXPECT_TRUE(other.no_attempt_timeout());
+  EXPECT_EQ(other.retry().backoff().delays_size(), 2);
+}
+
+TEST(JobLine, KnowsEachFieldOfTheMessage) {
+  // A new field of JobSpec must find its name here.
+  EXPECT_EQ(v1::JobSpec::descriptor()->field_count(), 14);
+  EXPECT_EQ(v1::RetryPolicy::descriptor()->field_count(), 3);
+  EXPECT_EQ(v1::Backoff::descriptor()->field_count(), 6);
+  EXPECT_EQ(v1::DedupPolicy::descriptor()->field_count(), 1);
+}
+
+TEST(JobLine, SendsAPayloadThatIsNoStringAsItsText) {
+  const auto payload = [](const char* json) {
+    return parsed(std::string(R"({"payload": )") + json + "}").payload().data();
+  };
+  EXPECT_EQ(payload(R"("a\nb")"), "a\nb");
+  EXPECT_EQ(payload(R"({"user": 42,  "x":[1.50]})"), R"({"user": 42,  "x":[1.50]})");
+  EXPECT_EQ(payload("[1, 2]"), "[1, 2]");
+  EXPECT_EQ(payload("12.0"), "12.0");
+  EXPECT_EQ(payload("true"), "true");
+  EXPECT_EQ(payload("null"), "null");
+  EXPECT_EQ(payload(R"("")"), "");
+  EXPECT_EQ(payload(R"("\u0000\u00ff")"), std::string("\0\xC3\xBF", 3));
+}
+
+TEST(JobLine, TakesNullForAFieldThatIsLeftOut) {
+  const v1::JobSpec job = parsed(R"({"queue": "q", "priority": null, "runAt": null, "labels": null,
+                                     "retry": null, "dedup": null})");
+  EXPECT_FALSE(job.has_priority());
+  EXPECT_FALSE(job.has_run_at());
+  EXPECT_FALSE(job.has_retry());
+  EXPECT_FALSE(job.has_dedup());
+}
+
+TEST(JobLine, RefusesWhatIsNoJson) {
+  EXPECT_EQ(refused("").reason, "INVALID_JSON");
+  EXPECT_EQ(refused("[]").reason, "INVALID_JSON");
+  EXPECT_EQ(refused(R"({"queue": "q")").reason, "INVALID_JSON");
+  EXPECT_EQ(refused(R"({"queue": })").reason, "INVALID_JSON");
+  EXPECT_EQ(refused(R"({"queue": "q"} x)").reason, "INVALID_JSON");
+  EXPECT_EQ(refused("{\"queue\": \"\xFF\"}").reason, "INVALID_JSON");
+  EXPECT_EQ(refused(R"({"payload": [1,]})").reason, "INVALID_JSON");
+  EXPECT_EQ(refused(R"({"queue" "q"})").message, "expected ':' at byte 10");
+}
+
+TEST(JobLine, NamesTheFieldAtFault) {
+  const auto field = [](std::string_view line) {
+    const Error error = refused(line);
+    EXPECT_EQ(error.reason, "INVALID_FIELD") << line;
+    return error.field;
+  };
+  EXPECT_EQ(field(R"({"queue": 1})"), "queue");
+  EXPECT_EQ(field(R"({"priority": "high"})"), "priority");
+  EXPECT_EQ(field(R"({"priority": 99999999999})"), "priority");
+  EXPECT_EQ(field(R"({"runAt": "tomorrow"})"), "runAt");
+  EXPECT_EQ(field(R"({"attemptTimeout": "30"})"), "attemptTimeout");
+  EXPECT_EQ(field(R"({"labels": {"a": 1}})"), "labels");
+  EXPECT_EQ(field(R"({"retry": {"backoff": {"mode": "FAST"}}})"), "retry.backoff.mode");
+  EXPECT_EQ(field(R"({"dedup": {"onDead": "X"}})"), "dedup.onDead");
+  EXPECT_EQ(field(R"({"queue": "a", "queue": "b"})"), "queue");
+}
+
+TEST(JobLine, RefusesUnknownFieldsWithASuggestion) {
+  Error error = refused(R"({"queue": "q", "pririty": 5})");
+  EXPECT_EQ(error.field, "pririty");
+  EXPECT_EQ(error.message, "is no field; did you mean priority?");
+  EXPECT_EQ(refused(R"({"retry": {"maxAttempt": 5}})").field, "retry.maxAttempt");
+  EXPECT_EQ(refused(R"({"colour": 5})").message, "is not a field of a job");
+  error = refused(R"({"requestId": "r"})");
+  EXPECT_EQ(error.field, "requestId");
+  EXPECT_NE(error.message.find("--request-id"), std::string::npos);
+}
+
+TEST(JobLine, RefusesAPayloadThatNoServerTakes) {
+  const std::string line = R"({"payload": ")" + std::string(4 * 1024 * 1024 + 1, 'x') + "\"}";
+  const Error error = refused(line);
+  EXPECT_EQ(error.reason, "PAYLOAD_TOO_LARGE");
+  EXPECT_EQ(error.field, "payload");
+}
+
+}  // namespace
+}  // namespace rota::cli

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rota/output.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/error.h"
+#include "rota/v1/job_service.pb.h"
+#include "tools_support.h"
+
+namespace rota::cli {
+namespace {
+
+TEST(Output, KnowsItsForms) {
+  EXPECT_EQ(*parse_form("table"), Form::kTable);
+  EXPECT_EQ(*parse_form("json"), Form::kJson);
+  EXPECT_EQ(*parse_form("jsonl"), Form::kJsonl);
+  EXPECT_EQ(*parse_form("name"), Form::kName);
+  EXPECT_EQ(parse_form("yaml").error().code, Code::kInvalid);
+}
+
+TEST(Output, JsonIsThatOfTheMessageWithEmptyListsAndZeros) {
+  const auto json = nlohmann::json::parse(to_json(v1::ListJobsResponse(), true));
+  EXPECT_EQ(json["jobs"], nlohmann::json::array());
+  EXPECT_EQ(json["nextPageToken"], "");
+  v1::EnqueueJobResponse answer;
+  answer.mutable_job()->set_id("0g7m2");
+  answer.set_commit_seq(9007199254740993);
+  const std::string line = to_json(answer, false);
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  const auto parsed = nlohmann::json::parse(line);
+  EXPECT_EQ(parsed["job"]["created"], false);
+  EXPECT_EQ(parsed["commitSeq"], "9007199254740993");
+}
+
+TEST(Output, ManyAnswersBecomeOneArray) {
+  const auto shown = [](Form form, int count) {
+    Capture out, err;
+    Output output(out.file(), err.file());
+    output.form = form;
+    output.begin_many();
+    for (int i = 0; i < count; ++i) {
+      v1::DeleteJobResponse answer;
+      answer.set_commit_seq(i);
+      output.show(answer, "id" + std::to_string(i), [] { return std::string("text\n"); });
+    }
+    output.end_many();
+    return out.text();
+  };
+  EXPECT_EQ(nlohmann::json::parse(shown(Form::kJson, 0)), nlohmann::json::array());
+  EXPECT_EQ(nlohmann::json::parse(shown(Form::kJson, 3)).size(), 3U);
+  EXPECT_EQ(shown(Form::kName, 2), "id0\nid1\n");
+  EXPECT_EQ(shown(Form::kTable, 2), "text\ntext\n");
+  EXPECT_EQ(shown(Form::kJsonl, 1), "{\"commitSeq\":\"0\"}\n");
+}
+
+TEST(Output, ErrorsNameReasonFieldMessageAndWayOut) {
+  Error error = usage_error("payload", "312 KiB, limit 256 KiB");
+  error.reason = "PAYLOAD_TOO_LARGE";
+  EXPECT_EQ(error_line(error), "error: PAYLOAD_TOO_LARGE: payload: 312 KiB, limit 256 KiB");
+  EXPECT_NE(way_out(error).find("limits.payload_bytes"), std::string::npos);
+  Capture out, err;
+  Output output(out.file(), err.file());
+  output.error(error);
+  EXPECT_EQ(out.text(), "");
+  EXPECT_EQ(err.text(), error_line(error) + "\n  " + way_out(error) + "\n");
+  error.may_have_happened = true;
+  error.request_id = "r-1";
+  EXPECT_NE(error_line(error).find("request id r-1"), std::string::npos);
+}
+
+TEST(Output, AdviceIsOnlyForReasonsThatExist) {
+  // Those of the server's table; the transport's own are the other two.
+  for (const char* reason :
+       {"QUEUE_NOT_FOUND", "JOB_NOT_FOUND", "SCHEDULER_NOT_FOUND", "NAMESPACE_NOT_FOUND",
+        "BAD_JOB_ID", "PAYLOAD_TOO_LARGE", "BUSINESS_KEY_CONFLICT", "ETAG_MISMATCH",
+        "ALREADY_FINAL", "JOB_RUNNING", "NOT_DEAD", "NOT_FINAL", "QUEUE_NOT_EMPTY", "QUEUE_IN_USE",
+        "QUEUE_FULL", "BUSINESS_KEY_NEEDS_TIME", "UNKNOWN_TIME_ZONE"}) {
+    Error error;
+    error.reason = reason;
+    EXPECT_NE(way_out(error), "") << reason;
+    EXPECT_TRUE(base::find_reason(reason)) << reason;
+  }
+}
+
+TEST(Output, JsonStringsAreAlwaysValid) {
+  for (const std::string& text :
+       {std::string("plain"), std::string("\"\\\n\t\x01\x7f"), std::string("\xFF\xC3"),
+        std::string("\xC3\xA4\xF0\x9F\x98\x80"), std::string("\0", 1)}) {
+    EXPECT_TRUE(nlohmann::json::accept(json_string(text))) << json_string(text);
+  }
+  EXPECT_EQ(nlohmann::json::parse(json_string("\xC3\xA4\n\"")).get<std::string>(), "\xC3\xA4\n\"");
+}
+
+}  // namespace
+}  // namespace rota::cli

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rota worker`.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "rota/command_line.h"
+#include "rota/pages.h"
+
+namespace rota::cli {
+namespace {
+
+using internal::RawClient;
+
+struct ListArguments {
+  std::string queue;
+  std::int64_t limit = 1'000;
+};
+
+std::vector<std::string> worker_cells(const v1::Worker& worker, const View& view) {
+  std::string queues = fmt::format("{}", fmt::join(worker.queues(), ","));
+  return {printable(worker.info().worker_id()),
+          worker.info().host().empty() ? "-" : printable(worker.info().host()),
+          printable(queues, 60),
+          fmt::format("{}/{}", worker.lease_count(), worker.info().concurrency()),
+          std::to_string(worker.parked_count()),
+          relative_text(to_ms(worker.last_seen_time()), view.now_ms),
+          relative_text(to_ms(worker.first_seen_time()), view.now_ms),
+          worker.session_id().substr(0, 12)};
+}
+
+int run_list(Context& context, const ListArguments& arguments) {
+  using Page = v1::ListWorkersResponse;
+  Listing<Page> listing;
+  listing.limit = arguments.limit;
+  listing.fetch = [&](std::int32_t size, const std::string& token) {
+    v1::ListWorkersRequest request;
+    request.set_queue(arguments.queue);
+    request.set_page_size(size);
+    request.set_page_token(token);
+    return call(context, std::move(request), &RawClient::list_workers);
+  };
+  listing.count = [](const Page& page) { return page.workers_size(); };
+  listing.item = [](const Page& page, int i) -> const google::protobuf::Message& {
+    return page.workers(i);
+  };
+  listing.name = [](const Page& page, int i) { return page.workers(i).info().worker_id(); };
+  listing.header = {"WORKER", "HOST", "QUEUES", "JOBS", "ASKING", "SEEN", "SINCE", "SESSION"};
+  listing.cells = [&](const Page& page, int i) {
+    return worker_cells(page.workers(i), context.out.view);
+  };
+  listing.nothing = "no worker has asked since the server's start";
+  return show_list(context, listing);
+}
+
+Action define_list(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<ListArguments>();
+  app.add_option("-q,--queue", arguments->queue, "Only workers that asked for this queue");
+  app.add_option("--limit", arguments->limit, "Workers at most; 0: all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  return [arguments, &context] { return run_list(context, *arguments); };
+}
+
+constexpr Verb kVerbs[] = {
+    {"list", "List the workers heard of, with the jobs they hold of the slots they have",
+     "  rota worker list\n"
+     "  rota worker list --queue invoices -o json\n",
+     define_list},
+};
+
+}  // namespace
+
+std::span<const Verb> worker_verbs() { return kVerbs; }
+
+}  // namespace rota::cli

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every command shares: the global options, the connection, the output.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "internal/raw_client.h"
+#include "rota/exit_code.h"
+#include "rota/output.h"
+
+namespace rota::cli {
+
+// As given on the command line, unread.
+struct GlobalOptions {
+  std::string server, name_space, output = "table", color = "auto", timeout, wait_for_server;
+};
+
+class Context {
+ public:
+  Context(std::FILE* data, std::FILE* messages) : out(data, messages) {}
+
+  GlobalOptions globals{};
+  Output out;
+  bool yes = false;  // --yes of the command that has it
+
+  // Reads the global options. Before anything else.
+  Result<Ok> prepare();
+
+  // The connection; made at the first call, when it also waits for the server if that was asked
+  // for. The error of an option, or of a server that did not come.
+  Result<internal::RawClient*> client();
+
+  // For one call: --timeout, and whether a refused connection is waited for. `extra` is time that
+  // the server may take on request (a long poll).
+  internal::CallOptions call(Millis extra = Millis(0)) const;
+  const std::string& name_space() const { return globals.name_space; }
+
+  // --wait-for-server; 0: a refused connection is reported at once.
+  Millis wait_for_server() const { return wait_; }
+  // --timeout, or `fallback`.
+  Millis timeout_or(Millis fallback) const { return timeout_.value_or(fallback); }
+
+  // Writes the error; returns its exit code.
+  int fail(const Error& error);
+
+  // Asks on a terminal whether to go on with `what` ("purge queue \"mail\": 12 jobs"). Ok when
+  // --yes was given or the answer is yes. Without a terminal: Ok unless `must_be_said`.
+  Result<Ok> confirm(const std::string& what, bool must_be_said);
+
+ private:
+  std::optional<Millis> timeout_;
+  Millis wait_{0};
+  std::optional<internal::RawClient> client_;
+};
+
+// The wall clock.
+std::int64_t wall_now_ms();
+
+// --- calls ---------------------------------------------------------------------------------------
+
+// Sends `request` by one method of the client, with the namespace filled in:
+//   auto answer = call(context, request, &RawClient::get_job);
+template <class Request, class Response>
+Result<Response> call(Context& context, Request request,
+                      Result<Response> (internal::RawClient::*method)(Request,
+                                                                      internal::CallOptions),
+                      Millis extra = Millis(0)) {
+  auto client = context.client();
+  if (!client) return std::move(client).error();
+  request.set_namespace_(context.name_space());
+  return ((*client)->*method)(std::move(request), context.call(extra));
+}
+
+// One command over several ids, in order; "-" among them stands for the lines of standard input.
+// The exit code of the first that failed; all are tried.
+int for_each_id(Context& context, const std::vector<std::string>& ids,
+                const std::function<int(const std::string& id)>& run);
+
+// `ids` with "-" replaced by the lines of standard input.
+std::vector<std::string> expand_ids(const std::vector<std::string>& ids);
+
+}  // namespace rota::cli

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// rota: the command line of people and scripts.
+#include <string>
+#include <vector>
+
+#include "rota/command_line.h"
+
+int main(int argc, char** argv) {
+  return rota::cli::run_command_line(std::vector<std::string>(argv + 1, argv + argc), stdout,
+                                     stderr);
+}
