@@ -161,26 +161,23 @@ class Checker {
     if (!script && source.executable) add(source, 1, "executable, but no script");
   }
 
-  // Some CMakeLists.txt on the way up names the file, by its path from there.
+  // A CMakeLists.txt of the file's folder names it, or any names it with its folder before it.
   void check_built(const SourceFile& source) {
-    for (std::size_t slash = source.path.rfind('/');;
-         slash = slash == 0 ? std::string::npos : source.path.rfind('/', slash - 1)) {
-      const bool top = slash == std::string::npos;
-      const std::string folder = top ? "" : source.path.substr(0, slash + 1);
-      if (names(folder + "CMakeLists.txt", source.path.substr(folder.size()))) return;
-      if (top) break;
-    }
-    add(source, 1, "no CMakeLists.txt of its folder or above names this file");
-  }
-
-  bool names(const std::string& list_path, const std::string& relative) const {
-    for (const SourceFile& candidate : tree_) {
-      if (candidate.path != list_path) continue;
-      return std::any_of(
-          candidate.lines.begin(), candidate.lines.end(),
-          [&](const std::string& line) { return line.find(relative) != std::string::npos; });
-    }
-    return false;
+    const std::size_t slash = source.path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "" : source.path.substr(0, slash + 1);
+    const std::string name = source.path.substr(folder.size());
+    const std::size_t parent =
+        slash == std::string::npos || slash == 0 ? std::string::npos : folder.rfind('/', slash - 1);
+    const std::string with_folder =
+        parent == std::string::npos ? source.path : source.path.substr(parent + 1);
+    const bool built = std::any_of(tree_.begin(), tree_.end(), [&](const SourceFile& list) {
+      if (list.path != "CMakeLists.txt" && !list.path.ends_with("/CMakeLists.txt")) return false;
+      const std::string& wanted = list.path == folder + "CMakeLists.txt" ? name : with_folder;
+      return std::any_of(list.lines.begin(), list.lines.end(), [&](const std::string& line) {
+        return line.find(wanted) != std::string::npos;
+      });
+    });
+    if (!built) add(source, 1, "no CMakeLists.txt names this file");
   }
 
   void check_links(const SourceFile& source) {

@@ -13,7 +13,7 @@ namespace rota::tidy {
 // - a header has `#pragma once`
 // - no left-over words, no skipped or disabled test, no sleep in a test, no path or package host of
 //   one machine
-// - a .cc file is named by a CMakeLists.txt of its folder or above
+// - a .cc file is named by the CMakeLists.txt of its folder, or with its folder by another one
 // - a script with a #! line is executable, and nothing else is
 // - a relative link in a Markdown file leads to something
 std::vector<Finding> check_tree(const std::vector<SourceFile>& tree);
