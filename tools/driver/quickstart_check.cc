@@ -89,7 +89,7 @@ class Judge {
   }
 
   bool print_promises() {
-    fmt::print("[5/5] {:<40} {:<56} {}\n", "promise", "seen", "holds");
+    fmt::print("[5/5] {:<40} {:<69} {}\n", "promise", "seen", "holds");
     one_schedule();
     one_at_once();
     dead_workers();
@@ -124,7 +124,7 @@ class Judge {
   }
 
   void line(const std::string& promise, const std::string& seen, bool holds, bool counts = true) {
-    fmt::print("      {:<40} {:<56} {}\n", promise, seen, holds ? "yes" : "NO");
+    fmt::print("      {:<40} {:<69} {}\n", promise, seen, holds ? "yes" : "NO");
     if (counts && !holds) ok_ = false;
   }
 
