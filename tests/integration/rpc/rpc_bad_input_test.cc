@@ -127,7 +127,7 @@ TEST_F(RpcBadInputTest, GarbageOnThePortEndsThatConnectionOnly) {
   make_queue("q");
   int port = 0;
   const auto host = rpc::host_of(server->address(), &port);
-  for (const std::string garbage :
+  for (const std::string& garbage :
        {std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), std::string(4096, '\xff'),
         std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + std::string(64, '\x7f')}) {
     const int fd = ::socket(AF_INET, SOCK_STREAM, 0);

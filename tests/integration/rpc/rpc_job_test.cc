@@ -234,7 +234,8 @@ TEST_F(RpcJobTest, ListingShowsEachJobOnceWhateverThePageSize) {
   for (int i = 0; i < 2; ++i) {
     expected[ok(jobs(), &Jobs::EnqueueJob, later).job().id()] = v1::JOB_STATE_SCHEDULED;
   }
-  for (const auto& job : lease("q", 3).jobs()) expected[job.job_id()] = v1::JOB_STATE_RUNNING;
+  const auto running = lease("q", 3);
+  for (const auto& job : running.jobs()) expected[job.job_id()] = v1::JOB_STATE_RUNNING;
   const auto done = lease("q", 2);
   for (const auto& job : done.jobs()) {
     succeed(job);

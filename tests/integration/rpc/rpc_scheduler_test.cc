@@ -113,7 +113,8 @@ TEST_F(RpcSchedulerTest, TicksBecomeJobsAndRunRecords) {
   ok(schedulers(), &Schedulers::UpsertScheduler, request);
   std::vector<std::string> ids;
   while (ids.size() < 2) {
-    for (const auto& job : lease("q", 1, 20'000).jobs()) {
+    const auto leased = lease("q", 1, 20'000);
+    for (const auto& job : leased.jobs()) {
       EXPECT_EQ(job.scheduler_id(), "ticks");
       EXPECT_EQ(job.nominal_times_size(), 1);
       EXPECT_FALSE(job.business_date().empty());

@@ -166,12 +166,13 @@ INSTANTIATE_TEST_SUITE_P(
                 [](v1::JobSpec* s) { s->set_business_key(std::string(257, 'k')); }},
         BadCase{"ScopeAlone", "business_key_scope",
                 [](v1::JobSpec* s) { s->set_business_key_scope("x"); }},
-        BadCase{"LabelKey", "labels", [](v1::JobSpec* s) { (*s->mutable_labels())["a b"] = "x"; }},
+        BadCase{"LabelKey", "labels[\"a b\"]",
+                [](v1::JobSpec* s) { (*s->mutable_labels())["a b"] = "x"; }},
         BadCase{"ManyLabels", "labels",
                 [](v1::JobSpec* s) {
                   for (int i = 0; i < 33; ++i) (*s->mutable_labels())[std::to_string(i)] = "x";
                 }}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& bad) { return bad.param.name; });
 
 TEST(JobFromWire, PayloadErrorSaysSizeLimitAndOption) {
   auto spec = good();

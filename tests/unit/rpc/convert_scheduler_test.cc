@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(
                 [](Wire* w) { w->mutable_job()->set_business_key("always/the/same"); }},
         BadCase{"Owner", Reason::kInvalidField, "owner",
                 [](Wire* w) { w->set_owner(std::string(257, 'o')); }}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& bad) { return bad.param.name; });
 
 TEST(MergeDeclaration, OnlyTheNamedFieldsAreTakenOver) {
   auto onto = good();

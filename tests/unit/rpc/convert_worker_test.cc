@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
                             [](auto* r) { put_duration(3'600'001, r->mutable_lease_ttl()); }},
                     BadCase{"RequestId", "request_id",
                             [](auto* r) { r->set_request_id(std::string(65, 'r')); }}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& bad) { return bad.param.name; });
 
 core::GrantedJob granted(const std::string& business_key) {
   auto body = std::make_shared<model::JobBody>();
