@@ -223,6 +223,9 @@ void final_to_wire(const model::FinalRecord& record, v1::Job* wire) {
   wire->set_cancel_requested(record.cancel_requested);
   put_time(record.ended_ms, wire->mutable_finish_time());
   wire->set_final_reason(record.reason);
+  if (record.state == JobState::kCancelled && record.cancel_requested) {
+    wire->set_cancel_reason(record.reason);
+  }
   if (record.state == JobState::kSucceeded && !record.result.empty()) {
     wire->mutable_result()->set_data(record.result);
   }
