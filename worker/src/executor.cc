@@ -10,7 +10,8 @@ namespace rota::internal {
 namespace {
 
 constexpr std::chrono::microseconds kPace{100};
-constexpr std::size_t kAtOnce = 2;
+// A thread that took a job so short ago is likely back for the next one before another could be woken.
+constexpr std::chrono::microseconds kLively{50};
 // More than this taken between two looks: the handlers are short, and more threads would only cost.
 constexpr std::size_t kShortJobs = 8;
 
@@ -32,10 +33,9 @@ Executor::~Executor() {
 void Executor::submit(std::vector<LeasePtr> leases) {
   std::lock_guard lock(mutex_);
   for (LeasePtr& lease : leases) line_.push_back(std::move(lease));
-  const std::size_t awake = threads_.size() - idle_.size();
-  const std::size_t wanted = std::min(line_.size(), kAtOnce);
-  // Threads that are awake may be deep in a long handler: one is called in any case.
-  call_threads(std::max<std::size_t>(wanted > awake ? wanted - awake : 0, 1));
+  const bool any_awake = threads_.size() > idle_.size();
+  // The others may be deep in long handlers; if the line then does not move, pace() calls more.
+  if (!any_awake || BootClock::now() - last_taken_ > kLively) call_threads(1);
 }
 
 void Executor::call_threads(std::size_t count) {
@@ -95,6 +95,7 @@ void Executor::work(Thread& self) {
     const LeasePtr lease = std::move(line_.front());
     line_.pop_front();
     ++taken_;
+    last_taken_ = BootClock::now();
     lock.unlock();
     run_(lease);
     lock.lock();

@@ -15,10 +15,10 @@
 namespace rota::internal {
 
 // Runs handlers on up to `concurrency` threads, which are made when they are needed and live until
-// the end. Handlers that take no time need few of them: a thread is woken for each core at once,
-// and further ones, twice as many each time, only when the line has not moved for a tenth of a
-// millisecond. So a batch of a hundred short jobs costs two wake-ups, and a hundred long ones are
-// all running within a millisecond. Thread-safe.
+// the end. Handlers that take no time need few of them: one thread is woken at once, and further
+// ones, twice as many each time, only when the line has hardly moved for a tenth of a millisecond.
+// So a batch of a hundred short jobs costs one wake-up, and a hundred long ones are all running
+// within a millisecond. Thread-safe.
 class Executor {
  public:
   Executor(int concurrency, std::function<void(const LeasePtr&)> run);
@@ -51,6 +51,7 @@ class Executor {
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<Thread*> idle_;  // the last to fall asleep is woken first: its memory is warm
   std::size_t taken_ = 0, taken_at_pace_ = 0, ramp_ = 1;
+  BootTime last_taken_{};
   bool ending_ = false;
 };
 

@@ -87,9 +87,13 @@ BootTime Keeper::look(BootTime now) {
 void Keeper::send_beats(std::vector<LeasePtr> leases, BootTime now) {
   std::vector<LeaseKey> keys;
   keys.reserve(leases.size());
-  for (const LeasePtr& lease : leases) keys.push_back(lease->key());
+  Millis ttl = ttl_;  // the server may have given less than was asked for
+  for (const LeasePtr& lease : leases) {
+    keys.push_back(lease->key());
+    ttl = std::min(ttl, lease->ttl());
+  }
   beating_.store(true);
-  port_.beat(std::move(keys), beat_timeout(ttl_),
+  port_.beat(std::move(keys), beat_timeout(ttl),
              [this, leases = std::move(leases), now](Result<std::vector<BeatResult>> answer) {
                on_beats(leases, now, std::move(answer));
                beating_.store(false);

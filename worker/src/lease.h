@@ -36,6 +36,7 @@ class Lease final : public Context {
 
   LeaseKey key() const { return {job_.id, job_.fencing_token}; }
   std::uint64_t token() const { return job_.fencing_token; }
+  Millis ttl() const { return ttl_; }
 
   // The end of this attempt as far as this process knows; moved by renewals up to the timeout.
   BootTime end() const;

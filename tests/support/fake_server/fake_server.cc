@@ -325,6 +325,7 @@ void FakeServer::start() {
   builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.SetMaxReceiveMessageSize(9 * 1024 * 1024);
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.RegisterService(&services_->jobs);

@@ -47,7 +47,7 @@ TEST_F(WorkerTest, SilentServerEndsTheLeaseLocally) {
   start();
   started.wait();
   // The local deadline comes before the server's own, which this server never reaches.
-  ASSERT_TRUE(server_.wait_until([&] { return server_.beats.size() >= 2; }));
+  ASSERT_TRUE(server_.wait_until([&] { return !server_.beats.empty(); }));
   const auto begin = std::chrono::steady_clock::now();
   server_.wait_until([&] { return std::chrono::steady_clock::now() - begin > 1'500ms; });
   over.open();

@@ -63,7 +63,9 @@ class WorkerTest : public ::testing::Test {
     return run_.get();
   }
   void TearDown() override {
-    if (run_.valid()) EXPECT_TRUE(stop());
+    if (run_.valid()) {
+      EXPECT_TRUE(stop());
+    }
   }
   // The one outcome that was accepted.
   v1::FinishItem finished() {
