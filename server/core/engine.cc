@@ -101,11 +101,9 @@ void EngineImpl::start_task(TaskFn run, std::function<void(Error)> give_up) {
 void EngineImpl::run_task(Task task) {
   Lookup look(overlay_, task.fetched);
   const bool done = task.run(look);
-  if (!done && ++task.rounds > kMaxRounds) {
-    if (task.give_up) {
-      task.give_up(base::make_error(Reason::kInternal, "too many rounds of reads for one command"));
-    }
-  } else if (!done) {
+  if (!done && task.give_up && ++task.rounds > kMaxRounds) {
+    task.give_up(base::make_error(Reason::kInternal, "too many rounds of reads for one command"));
+  } else if (!done) {  // the engine's own duties never give up: what they hold busy would stay so
     park_task(std::move(task), look.take_missing());
     return;
   }

@@ -111,7 +111,12 @@ std::vector<std::string> EngineImpl::check(const ShardStore& store) const {
                  faults.push_back("a timer's key is damaged");
                } else if (timers_.covers(*timer) && timers_.find(*timer) == nullptr &&
                           !firing_.contains(*timer)) {
-                 faults.push_back("a timer below the horizon is not in memory");
+                 faults.push_back("a timer below the horizon is not in memory: due " +
+                                  std::to_string(timer->due_ms) + ", kind " +
+                                  std::to_string(static_cast<int>(timer->kind)) + ", job " +
+                                  model::job_id(timer->job) + "; now " +
+                                  std::to_string(now_.wall_ms) + ", swept " +
+                                  std::to_string(meta_.timers_swept_ms));
                } else if (timer->due_ms < meta_.timers_swept_ms && !firing_.contains(*timer)) {
                  faults.push_back("a timer lies before what has been swept");
                }

@@ -119,7 +119,7 @@ void EngineImpl::retry_or_die(JobRef job, const WorkerOutcome* outcome, bool los
   if (outcome != nullptr && !outcome->retryable) return die(std::move(job), "NOT_RETRYABLE");
   const model::RetryPolicy& policy = retry_of(q, *job.body);
   if (job.side.attempts_used >= policy.max_attempts) {
-    return die(std::move(job), "ATTEMPTS_USED_UP");
+    return die(std::move(job), "MAX_ATTEMPTS");
   }
   std::int64_t delay = backoff_ms(policy, job.key, job.side.attempts_used, job.side.attempts);
   if (lost && delay < base::limits::kLostRetryJitterMsMin) {
@@ -159,7 +159,7 @@ void EngineImpl::give_back(JobRef job, std::int64_t delay_ms, bool snoozed) {
     end_job(std::move(job), JobState::kRunning, JobState::kCancelled, std::move(reason));
     return;
   }
-  if (job.side.releases > kUncountedGrantsMax) return die(std::move(job), "TOO_MANY_RELEASES");
+  if (job.side.releases >= kUncountedGrantsMax) return die(std::move(job), "TOO_MANY_RELEASES");
   const JobKey key = job.key;
   const std::uint64_t token = job.side.last_token;
   const JobState to = delay_ms <= 0 ? JobState::kReady : JobState::kScheduled;
@@ -194,34 +194,30 @@ void EngineImpl::expire_leases() {
 // ---- finish
 
 bool EngineImpl::on(const FinishJobs& c, const Command& cmd, Lookup& look) {
-  // Stale items need the job's record; all rows are asked for before anything changes.
-  for (const FinishItem& item : c.items) {
+  // Stale items first: they need the job's record, and change nothing.
+  std::vector<std::optional<std::variant<FinishedJob, Error>>> stale(c.items.size());
+  for (std::size_t i = 0; i < c.items.size(); ++i) {
+    const FinishItem& item = c.items[i];
     auto it = leases_.find(item.lease.key);
     if (item.invalid || (it != leases_.end() && it->second.token == item.lease.token)) continue;
-    if (it != leases_.end()) continue;  // a later attempt runs: its history is in memory
-    JobView view;
-    view_job(item.lease.key, look, &view);
+    stale[i] = finish_stale(item, look);
   }
   if (!look.complete()) return false;
   FinishReply r;
-  for (const FinishItem& item : c.items) {
-    auto it = leases_.find(item.lease.key);
-    if (it != leases_.end() && it->second.token == item.lease.token) {
-      if (item.invalid) {
-        r.items.emplace_back(*item.invalid);  // refused: the lease stays
-      } else {
-        r.items.push_back(finish_live(it->second, item));
-      }
-    } else if (item.invalid) {
-      r.items.emplace_back(*item.invalid);
-    } else if (auto answer = finish_stale(item, look)) {
-      r.items.push_back(std::move(*answer));
-    } else {
-      // Its rows were not asked for: an earlier item of this call ended it, so this is a repeat
-      // within one call.
-      FinishedJob repeat;
+  std::map<std::uint64_t, FinishedJob> ended_here;  // by token
+  for (std::size_t i = 0; i < c.items.size(); ++i) {
+    const FinishItem& item = c.items[i];
+    if (item.invalid) {
+      r.items.emplace_back(*item.invalid);  // a live lease stays
+    } else if (stale[i]) {
+      r.items.push_back(std::move(*stale[i]));
+    } else if (auto done = ended_here.find(item.lease.token); done != ended_here.end()) {
+      FinishedJob repeat = done->second;  // twice in one call
       repeat.already_ended = true;
       r.items.emplace_back(repeat);
+    } else {
+      r.items.push_back(finish_live(leases_.at(item.lease.key), item));
+      ended_here.emplace(item.lease.token, std::get<FinishedJob>(r.items.back()));
     }
   }
   reply(cmd.call, std::move(r));
@@ -241,7 +237,6 @@ std::variant<FinishedJob, Error> EngineImpl::finish_live(Lease& lease, const Fin
     case Kind::kSucceeded: {
       end.outcome = AttemptOutcome::kSucceeded;
       JobRef job = end_attempt(lease, std::move(end));
-      ++job.side.attempts_used;
       // The effect exists, also when a cancel was requested meanwhile: anything else would free
       // the key and make it twice.
       end_job(std::move(job), JobState::kRunning, JobState::kSucceeded, {}, outcome.result);
@@ -304,14 +299,11 @@ std::variant<FinishedJob, Error> EngineImpl::finish_live(Lease& lease, const Fin
   return done;
 }
 
-// A token that is not live. nullopt: its rows are not known, see on(FinishJobs).
+// A token that is not live. nullopt: its rows are not known yet.
 std::optional<std::variant<FinishedJob, Error>> EngineImpl::finish_stale(const FinishItem& item,
                                                                          Lookup& look) {
   JobView view;
-  if (!view_job(item.lease.key, look, &view)) {
-    look.take_missing();
-    return std::nullopt;
-  }
+  if (!view_job(item.lease.key, look, &view)) return std::nullopt;
   const std::vector<model::Attempt>* history = nullptr;
   if (view.where == JobView::Where::kFinal) history = &view.final_record.history;
   if (view.where == JobView::Where::kLive && view.side) history = &view.side->history;

@@ -2,6 +2,7 @@
 //
 // Lease calls: parking, matching, granting, answering; heartbeats; grants whose caller is gone.
 #include <algorithm>
+#include <utility>
 
 #include "base/hash.h"
 #include "base/limits.h"
@@ -171,15 +172,15 @@ void EngineImpl::match_all(Turn* turn) {
     return;
   }
   std::uint32_t budget = options_.max_grants_per_turn;
-  std::set<std::uint32_t> left;
-  for (const std::uint32_t number : to_match_) {
+  // Taken out first: a job that expires at its grant may make another one ready, whose queue is then
+  // matched in the next turn.
+  const std::set<std::uint32_t> wanted = std::exchange(to_match_, {});
+  for (const std::uint32_t number : wanted) {
     auto it = queues_.find(number);
     if (it == queues_.end()) continue;
     it->second->match_wanted = false;
-    if (!match(*it->second, &budget)) left.insert(number);
+    if (!match(*it->second, &budget)) want_match(*it->second);
   }
-  to_match_ = std::move(left);
-  for (const std::uint32_t number : to_match_) queues_.at(number)->match_wanted = true;
   if (!to_match_.empty()) turn->more = true;
 }
 
@@ -206,7 +207,12 @@ bool EngineImpl::match(QueueState& q, std::uint32_t* budget) {
       if (head.side) job.side = *head.side;
       job.had_side_row = head.side != nullptr;
       if (purged) {
-        for (const std::uint64_t number : q.purges) ++operations_.at(number).removed;
+        for (const std::uint64_t number : q.purges) {
+          model::Operation& operation = operations_.at(number);
+          if (waiting_seq >= operation.barrier) continue;
+          ++operation.removed;
+          put_operation(operation);
+        }
         remove_job(std::move(job), JobState::kReady);
       } else {
         end_job(std::move(job), JobState::kReady, JobState::kExpired,

@@ -20,14 +20,16 @@ JobKey below_level(std::uint32_t queue, std::uint8_t priority) {
   return JobKey{queue, static_cast<std::uint8_t>(priority - 1), 0};
 }
 
-// Everything below the returned key has been seen by a page of [.., end).
+// Everything below the returned key has been seen by a page of [.., end). Where a page ends early
+// its `next` is any string of bytes: the first whole key that is not below it is the limit.
 JobKey limit_of(const ScanPage& page, const JobKey& end) {
   if (!page.more) return end;
-  if (const auto exact = keys::parse_job(page.next)) return *exact;
-  if (page.rows.empty()) return end;
-  JobKey last = *keys::parse_job(page.rows.back().first);
-  ++last.seq;
-  return last;
+  constexpr std::size_t kKeyBytes = 13;
+  std::string whole = page.next.substr(0, kKeyBytes);
+  whole.resize(kKeyBytes, '\0');
+  JobKey limit = *keys::parse_job(whole);
+  if (page.next.size() > kKeyBytes) ++limit.seq;
+  return limit;
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ void EngineImpl::run_retention() {
     return sweep_expiry(Keyspace::kLedger, &meta_.ledger_swept_ms);
   }
   book_.sweep_runs();
+  if (retention_busy_) return;
   // Queues in turn, so that one with much to retire does not hold up the others.
   for (int pass = 0; pass < 2; ++pass) {
     auto it = pass == 0 ? next_sweep_ms_.upper_bound({retention_cursor_, JobState::kExpired})

@@ -18,10 +18,10 @@ void EngineImpl::touch(QueueState& q) {
 }
 
 void EngineImpl::want_match(QueueState& q) {
+  touched_.insert(q.queue.number);  // also when matching is wanted already: it may need a refill
   if (q.match_wanted) return;
   q.match_wanted = true;
   to_match_.insert(q.queue.number);
-  touched_.insert(q.queue.number);
 }
 
 void EngineImpl::count(QueueState& q, JobState state, int by, std::uint8_t priority,

@@ -85,7 +85,9 @@ bool SchedulerBook::apply_plan(const Name& name, const Planned& planned, Lookup&
     if (!look.get(Keyspace::kLedger, planned.ledger_keys[i], &row) || row == nullptr) continue;
     model::LedgerEntry holder;
     if (!model::decode(*row, &holder)) std::abort();
-    holders[i] = std::move(holder);
+    const bool expired = holder.state == model::LedgerState::kDone &&
+                         holder.expires_ms <= engine_.now_.wall_ms;
+    if (!expired) holders[i] = std::move(holder);
   }
   if (!look.complete()) return false;
 

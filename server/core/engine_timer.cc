@@ -13,6 +13,21 @@ namespace keys = model::keys;
 using keys::TimerKey;
 using keys::TimerKind;
 
+namespace {
+
+// Where a page ends early its `next` is any string of bytes: the first whole key that is not below
+// it, so that every timer below the limit has been seen.
+TimerKey limit_of(const std::string& next) {
+  constexpr std::size_t kKeyBytes = 22;
+  std::string whole = next.substr(0, kKeyBytes);
+  whole.resize(kKeyBytes, '\0');
+  TimerKey limit = *keys::parse_timer(whole);
+  if (next.size() > kKeyBytes) ++limit.job.seq;
+  return limit;
+}
+
+}  // namespace
+
 void EngineImpl::put_timer(const TimerKey& timer) {
   batch().put(Keyspace::kTimer, keys::timer(timer), std::string());
   // A scan for timers never starts before what has been swept.
@@ -44,10 +59,10 @@ void EngineImpl::fire_timers() {
     for (const TimerKey& timer : *shared) fire(timer, look, /*apply=*/false);
     if (!look.complete()) return false;
     for (const TimerKey& timer : *shared) {
-      // Deleted meanwhile with the job's state: then there is nothing to do.
-      if (firing_.contains(timer)) fire(timer, look, /*apply=*/true);
+      // Deleted meanwhile with the job's state: then there is nothing to do. Others may be firing
+      // by now, when all of these had been deleted.
+      if (firing_.erase(timer) > 0) fire(timer, look, /*apply=*/true);
     }
-    firing_.clear();
     return true;
   });
 }
@@ -111,15 +126,7 @@ void EngineImpl::refill_timers() {
     if (!page.more) {
       timers_.finish_refill(nullptr);
     } else {
-      // `next` may be a key that no timer has (a row's key and a byte): round it up, so that every
-      // timer below the limit has been seen.
-      TimerKey limit;
-      if (const auto exact = keys::parse_timer(end)) {
-        limit = *exact;
-      } else if (!page.rows.empty()) {
-        limit = *keys::parse_timer(page.rows.back().first);
-        ++limit.job.seq;
-      }
+      const TimerKey limit = limit_of(end);
       timers_.finish_refill(&limit);
     }
     timers_.shrink(options_.timer_window_rows, SIZE_MAX);
