@@ -94,25 +94,40 @@ void EngineImpl::sweep_final_page(std::uint32_t number, JobState group, ReadResu
   auto due = std::make_shared<std::vector<Due>>();
   std::size_t jobs = 0;
   std::int64_t next_ms = INT64_MAX;
+  bool at_young = false;  // what follows in the index is not due yet
   const bool by_count = over_count(*found->second, group);
   for (const Row& row : result.pages[0].rows) {
     const auto index = keys::parse_final_index(row.first);
     if (!index) std::abort();
     const bool old = keep != model::kForever && index->ended_ms + keep <= now_.wall_ms;
-    if ((!old && !by_count) || jobs >= kJobsPerSweep) {
-      next_ms = keep == model::kForever ? INT64_MAX : index->ended_ms + keep;
+    if (!old && !by_count) {
+      at_young = true;
+      if (keep != model::kForever) next_ms = index->ended_ms + keep;
       break;
     }
+    if (jobs >= kJobsPerSweep) break;
     Due d{row.first, index->ended_ms, old, {}, 0};
     if (!model::decode_job_keys(row.second, &d.jobs)) std::abort();
     jobs += d.jobs.size();
     due->push_back(std::move(d));
   }
-  if (due->empty() && !result.pages[0].more) {
+  const ScanPage& page = result.pages[0];
+  if (due->empty() && page.rows.empty() && page.more) {  // only deleted rows so far
+    std::string key = page.next;
+    key.resize(keys::final_index(number, group, 0, 0).size(), '\0');
+    if (const auto at = keys::parse_final_index(key)) {
+      QueueState& q = *found->second;
+      q.counters.swept_ms[static_cast<std::size_t>(group)] = at->ended_ms;
+      touch(q);
+    }
+    next_retention_mono_ms_ = now_.mono_ms;
+    return;
+  }
+  if (due->empty()) {
     next_sweep_ms_[{number, group}] = next_ms;
     return;
   }
-  next_sweep_ms_[{number, group}] = now_.wall_ms;  // there may be more
+  next_sweep_ms_[{number, group}] = at_young ? next_ms : now_.wall_ms;  // else there may be more
   retention_busy_ = true;
   start_task([this, number, group, due](Lookup& look) {
     auto it = queues_.find(number);
@@ -138,6 +153,7 @@ void EngineImpl::sweep_final_page(std::uint32_t number, JobState group, ReadResu
     retention_busy_ = false;
     std::size_t examined = 0;
     std::size_t next_view = 0;
+    std::set<JobKey> gone;  // two rows name it when it died, was redriven and died in one millisecond
     for (Due& d : *due) {
       std::size_t i = 0;
       for (; i < d.jobs.size() && examined < asked; ++i) {
@@ -153,6 +169,7 @@ void EngineImpl::sweep_final_page(std::uint32_t number, JobState group, ReadResu
           leave(q, group, f.view.final_record.priority);
         } else {
           if (f.view.side->ended_ms > d.ended_ms) continue;  // redriven and dead again since
+          if (!gone.insert(key).second) continue;
           remove_job(take_job(key, f.view), JobState::kDead);
         }
       }
