@@ -105,13 +105,13 @@ class Calls {
 };
 
 // A run over a pipe whose writing end the test holds.
-class Run {
+class Feed {
  public:
-  Run(Calls& calls, BulkOptions options) : bulk_(calls.sender(), std::move(options)) {
+  Feed(Calls& calls, BulkOptions options) : bulk_(calls.sender(), std::move(options)) {
     EXPECT_EQ(pipe2(ends_, O_CLOEXEC), 0);
     thread_ = std::thread([this] { summary_ = bulk_.run(ends_[0], out_.file()); });
   }
-  ~Run() {
+  ~Feed() {
     if (thread_.joinable()) finish();
     close(ends_[0]);
   }
@@ -156,7 +156,7 @@ std::string job_line(int number, const std::string& kind = "k") {
 
 TEST(BulkEnqueue, WritesOneLineForEachLineInOrder) {
   Calls calls;
-  Run run(calls, {});
+  Feed run(calls, {});
   run.put(job_line(1) + "\n" + "nonsense\n" + job_line(2, "old") + job_line(3, "bad") +
           R"({"queue": "q", "pririty": 1})" + "\n" + job_line(4));
   const BulkSummary summary = run.finish();
@@ -184,7 +184,7 @@ TEST(BulkEnqueue, WritesOneLineForEachLineInOrder) {
 
 TEST(BulkEnqueue, AnEmptyInputIsNoCall) {
   Calls calls;
-  Run run(calls, {});
+  Feed run(calls, {});
   run.put("\n  \n");
   const BulkSummary summary = run.finish();
   EXPECT_EQ(summary.code, 0);
@@ -195,7 +195,7 @@ TEST(BulkEnqueue, AnEmptyInputIsNoCall) {
 TEST(BulkEnqueue, CutsCallsAtAThousandLinesAndKeepsSomeInFlight) {
   Calls calls;
   calls.hold();
-  Run run(calls, {.in_flight = 3, .request_id = "r"});
+  Feed run(calls, {.in_flight = 3, .request_id = "r"});
   std::string input;
   for (int i = 0; i < 5'500; ++i) input += job_line(i);
   std::thread writer([&] {
@@ -228,7 +228,7 @@ TEST(BulkEnqueue, CutsCallsAtAThousandLinesAndKeepsSomeInFlight) {
 
 TEST(BulkEnqueue, CutsCallsAtEightMebibytes) {
   Calls calls;
-  Run run(calls, {.in_flight = 2, .request_id = "r"});
+  Feed run(calls, {.in_flight = 2, .request_id = "r"});
   const std::string payload(3 * 1024 * 1024, 'x');
   std::string input;
   for (int i = 0; i < 7; ++i) input += R"({"kind": "k", "payload": ")" + payload + "\"}\n";
@@ -245,7 +245,7 @@ TEST(BulkEnqueue, CutsCallsAtEightMebibytes) {
 TEST(BulkEnqueue, SendsWhatThereIsWhenTheInputPauses) {
   Calls calls;
   calls.hold();
-  Run run(calls, {});
+  Feed run(calls, {});
   run.put(job_line(1));
   ASSERT_TRUE(calls.wait_for(1));
   // What comes while a call is in flight goes together in the next.
@@ -266,7 +266,7 @@ TEST(BulkEnqueue, SendsWhatThereIsWhenTheInputPauses) {
 TEST(BulkEnqueue, StopsWhenTheServerIsAway) {
   Calls calls;
   calls.hold();
-  Run run(calls, {.in_flight = 1});
+  Feed run(calls, {.in_flight = 1});
   run.put(job_line(1));
   ASSERT_TRUE(calls.wait_for(1));
   run.put(job_line(2));
@@ -297,7 +297,7 @@ TEST(BulkEnqueue, StopsWhenTheServerIsAway) {
 TEST(BulkEnqueue, GoesOnAfterAnOverload) {
   Calls calls;
   calls.hold();
-  Run run(calls, {.in_flight = 1});
+  Feed run(calls, {.in_flight = 1});
   run.put(job_line(1));
   ASSERT_TRUE(calls.wait_for(1));
   Error busy;
@@ -317,7 +317,7 @@ TEST(BulkEnqueue, GoesOnAfterAnOverload) {
 TEST(BulkEnqueue, ASignalEndsTheInputAndKeepsTheAcknowledgements) {
   Calls calls;
   calls.hold();
-  Run run(calls, {.in_flight = 1});
+  Feed run(calls, {.in_flight = 1});
   run.put(job_line(1));
   ASSERT_TRUE(calls.wait_for(1));
   BulkEnqueue::stop(SIGTERM);

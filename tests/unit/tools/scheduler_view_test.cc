@@ -64,7 +64,7 @@ TEST(SchedulerView, ARepeatedDeclarationSaysSo) {
 
 TEST(SchedulerView, APreviewMarksChangesOfTheClocks) {
   const auto response = message<v1::PreviewSchedulerResponse>(R"(
-    ticks { nominal_time { seconds: 1806107400 } local_time: "2027-03-27T03:30:00+02:00" }
+    ticks { nominal_time { seconds: 1806111000 } local_time: "2027-03-27T03:30:00+02:00" }
     ticks { nominal_time { seconds: 1806195600 } local_time: "2027-03-28T04:00:00+03:00"
             mark: MARK_GAP note: "03:30 does not exist that day" })");
   EXPECT_EQ(preview_text(response),
