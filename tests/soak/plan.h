@@ -34,7 +34,7 @@ struct Kill {
   bool server = false;
   int delay_ms = 0;    // after that progress was seen
   int down_ms = 0;     // of the server
-  bool aimed = false;  // while a client waits for an answer, which may then never come
+  bool aimed = false;  // while clients wait for answers, which may then never come
 };
 
 // At least 5 of workers and 3 of the server, in the order of progress.

@@ -138,12 +138,15 @@ void Round::kill_what_is_due() {
 
 void Round::kill_server(const Kill& kill) {
   ++server_kills_;
-  const std::int64_t begin_ms = mono_ms();
-  while (kill.aimed && progress_.in_flight == 0 && mono_ms() - begin_ms < kAimMs) {
-    std::this_thread::yield();
+  if (kill.aimed) {
+    progress_.burst = true;
+    const std::int64_t begin_ms = mono_ms();
+    while (progress_.in_flight < 2 && mono_ms() - begin_ms < kAimMs) std::this_thread::yield();
+    progress_.pause(kill.delay_ms / 8);
   }
   server_.kill();
   progress_.server_up = false;
+  progress_.burst = false;
   progress_.pause(kill.down_ms);
   if (!server_.start(true)) return fault(server_.error());
   progress_.server_up = true;

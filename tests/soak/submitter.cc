@@ -46,7 +46,7 @@ Submitter::Submitter(const std::string& address, std::uint64_t seed, int share,
 void Submitter::run() {
   while (fault_.empty() && !progress_.over &&
          acknowledged_.size() < static_cast<std::size_t>(share_)) {
-    if (progress_.acknowledged - progress_.ended > backlog_) {
+    if (!progress_.burst && progress_.acknowledged - progress_.ended > backlog_) {
       progress_.pause(5);
       continue;
     }
