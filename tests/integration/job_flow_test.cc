@@ -99,8 +99,8 @@ TEST(JobFlow, InfoShowsWhatRuns) {
   const v1::ServerInfo info = server.info();
   EXPECT_EQ(info.queue_count(), 1);
   EXPECT_EQ(info.lease_count(), 1);
-  EXPECT_EQ(info.waiting_count(), 1);
-  EXPECT_EQ(info.running_count(), 1);
+  EXPECT_EQ(server.counters("q").ready(), 1);
+  EXPECT_EQ(server.counters("q").running(), 1);
   EXPECT_EQ(info.worker_count(), 1);
   EXPECT_EQ(info.store_kind(), "rocksdb");
   ASSERT_EQ(info.listen_addresses_size(), 1);

@@ -2,6 +2,7 @@
 //
 // What a restart keeps: jobs, leases with their tokens, limits, remembered requests.
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -73,7 +74,7 @@ TEST(Restart, ARepeatedEnqueueIsAnsweredAsBefore) {
   CallContext context;
   ASSERT_TRUE(server.jobs()->EnqueueJob(&context, request, &again).ok());
   EXPECT_EQ(again.job().id(), first.job().id());
-  EXPECT_EQ(server.info().waiting_count(), 1);
+  EXPECT_EQ(server.counters("q").created(), 1);
 }
 
 TEST(Restart, WaitingJobsKeepTheirOrder) {
@@ -86,9 +87,8 @@ TEST(Restart, WaitingJobsKeepTheirOrder) {
   for (int i = 0; i < 30; ++i) ids.push_back(server.enqueue("q"));
   std::vector<std::string> order;
   const auto take = [&](int count) {
-    for (const auto& job : server.lease(lease_request("q", "s1", count)).jobs()) {
-      order.push_back(job.job_id());
-    }
+    const auto leased = server.lease(lease_request("q", "s1", count));
+    for (const auto& job : leased.jobs()) order.push_back(job.job_id());
   };
   take(10);
   server.restart();

@@ -143,6 +143,16 @@ v1::Job InProcessServer::get(const std::string& job_id) {
   return response.job();
 }
 
+v1::QueueCounters InProcessServer::counters(const std::string& queue) {
+  v1::GetQueueRequest request;
+  request.set_queue(queue);
+  v1::GetQueueResponse response;
+  CallContext context;
+  const grpc::Status status = queues()->GetQueue(&context, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response.queue().counters();
+}
+
 v1::ServerInfo InProcessServer::info() {
   v1::GetServerInfoResponse response;
   CallContext context;

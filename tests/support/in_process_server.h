@@ -94,6 +94,7 @@ class InProcessServer {
   v1::FinishResult finish(const std::string& session, const v1::LeasedJob& job,
                           const std::string& result = {});
   v1::Job get(const std::string& job_id);
+  v1::QueueCounters counters(const std::string& queue);
   v1::ServerInfo info();
 
  private:
