@@ -55,6 +55,12 @@ struct BulkEnqueue::Batch {
   std::optional<Result<v1::BulkEnqueueJobsResponse>> answer;
 };
 
+struct BulkEnqueue::Held {
+  v1::JobSpec job;
+  std::int64_t line = 0;
+  std::size_t bytes = 0;
+};
+
 // Where answers arrive, on threads of the transport.
 struct BulkEnqueue::Mailbox {
   struct Letter {
@@ -141,7 +147,7 @@ void BulkEnqueue::take_line(std::string_view line, bool too_long) {
     return;
   }
   if (batch.bytes + bytes > kCallBytes) {
-    held_.emplace();
+    held_ = std::make_unique<Held>();
     held_->job.Swap(job);
     held_->line = reader_->line_number();
     held_->bytes = bytes;

@@ -67,6 +67,7 @@ class BulkEnqueue {
 
  private:
   struct Batch;
+  struct Held;
   struct Mailbox;
 
   void take_line(std::string_view line, bool too_long);
@@ -85,14 +86,9 @@ class BulkEnqueue {
   BulkSend send_;
   BulkOptions options_;
   std::shared_ptr<Mailbox> mailbox_;
-  struct Held {
-    v1::JobSpec job;
-    std::int64_t line = 0;
-    std::size_t bytes = 0;
-  };
   std::deque<std::unique_ptr<Batch>> batches_;  // sent and not yet written out, in order
   std::unique_ptr<Batch> open_;                 // being filled
-  std::optional<Held> held_;                    // read, and for the batch after `open_`
+  std::unique_ptr<Held> held_;                  // read, and for the batch after `open_`
   std::unique_ptr<LineReader> reader_;
   int in_ = -1;
   std::int64_t calls_ = 0;
