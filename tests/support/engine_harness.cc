@@ -82,6 +82,10 @@ CallId EngineHarness::send(core::CommandBody body) {
   core::Command command;
   command.call = next_call_++;
   command.body = std::move(body);
+  if (auto* lease = std::get_if<core::LeaseJobs>(&command.body);
+      lease != nullptr && lease->received_mono_ms == 0) {
+    lease->received_mono_ms = now_.mono_ms;
+  }
   const CallId call = command.call;
   engine_->apply(std::move(command), now_);
   for (core::Reply& reply : engine_->take_immediate()) replies_[reply.call] = std::move(reply.body);
@@ -108,13 +112,13 @@ bool EngineHarness::seal() {
   }
   for (core::ReadIssue& issue : issued) {
     ++reads_open_;
-    store_->read(std::move(issue.spec), [this, id = issue.id, life = life_](
-                                            core::ReadError error, core::ReadResult result,
-                                            std::string detail) {
-      if (life != life_) return;
-      EXPECT_EQ(error, core::ReadError::kNone) << detail;
-      reads_.push_back({id, std::move(result)});
-    });
+    store_->read(std::move(issue.spec),
+                 [this, id = issue.id, life = life_](core::ReadError error, core::ReadResult result,
+                                                     std::string detail) {
+                   if (life != life_) return;
+                   EXPECT_EQ(error, core::ReadError::kNone) << detail;
+                   reads_.push_back({id, std::move(result)});
+                 });
   }
   return true;
 }
@@ -162,7 +166,12 @@ void EngineHarness::settle() {
       return;
     }
   }
-  ADD_FAILURE() << "the engine does not come to rest";
+  const auto stats = engine_->stats();
+  ADD_FAILURE() << "the engine does not come to rest: more " << more_ << ", reads " << reads_open_
+                << ", wake in " << wake_mono_ms_ - now_.mono_ms << " ms and at "
+                << wake_wall_ms_ - stats.now_ms << " ms, parked " << stats.parked_commands
+                << ", behind " << stats.behind_ms << " ms, window " << stats.window_rows;
+  std::abort();  // every later step would only say the same again
 }
 
 void EngineHarness::check() {
@@ -221,8 +230,7 @@ core::QueueReply EngineHarness::queue(const std::string& name, core::QueuePatch 
 }
 
 core::EnqueuedJob EngineHarness::enqueue(core::JobRequest job, const std::string& request_id) {
-  auto reply =
-      expect<core::EnqueueReply>(testing::enqueue(std::move(job), request_id));
+  auto reply = expect<core::EnqueueReply>(testing::enqueue(std::move(job), request_id));
   if (reply.items.size() == 1) {
     if (auto* done = std::get_if<core::EnqueuedJob>(&reply.items[0])) return *done;
     ADD_FAILURE() << base::to_string(std::get<core::Error>(reply.items[0]));
@@ -360,8 +368,8 @@ std::vector<model::RunRecord> EngineHarness::runs(const std::string& scheduler) 
 std::size_t EngineHarness::rows(Keyspace keyspace) const {
   std::size_t n = 0;
   std::string detail;
-  EXPECT_EQ(store_->load(keyspace, [&](std::string_view, std::string_view) { return ++n > 0; },
-                         &detail),
+  EXPECT_EQ(store_->load(
+                keyspace, [&](std::string_view, std::string_view) { return ++n > 0; }, &detail),
             core::ReadError::kNone);
   return n;
 }
@@ -410,8 +418,8 @@ core::LeaseJobs lease(std::vector<std::string> queues, std::uint32_t max_jobs,
   return command;
 }
 
-core::LeaseJobs poll(std::vector<std::string> queues, std::int64_t wait_ms,
-                     std::uint32_t max_jobs, std::string session) {
+core::LeaseJobs poll(std::vector<std::string> queues, std::int64_t wait_ms, std::uint32_t max_jobs,
+                     std::string session) {
   core::LeaseJobs command = lease(std::move(queues), max_jobs, std::move(session));
   command.wait_ms = wait_ms;
   return command;
@@ -499,10 +507,9 @@ model::RetryPolicy retries(std::uint32_t max_attempts, std::int64_t delay_ms) {
 
 std::string describe(const core::ReplyBody& body) {
   if (const auto* error = std::get_if<core::Error>(&body)) return base::to_string(*error);
-  static constexpr const char* kNames[] = {"Error",        "EnqueueReply",   "JobReply",
-                                           "ExplainReply", "LeaseReply",     "HeartbeatReply",
-                                           "FinishReply",  "QueueReply",     "OperationReply",
-                                           "SchedulerReply"};
+  static constexpr const char* kNames[] = {
+      "Error",          "EnqueueReply", "JobReply",   "ExplainReply",   "LeaseReply",
+      "HeartbeatReply", "FinishReply",  "QueueReply", "OperationReply", "SchedulerReply"};
   return kNames[body.index()];
 }
 

@@ -37,7 +37,7 @@ class NoZones final : public core::TimeZoneSource {
 };
 
 // 2026-11-29T12:00:00Z, where the harness's wall clock begins.
-inline constexpr std::int64_t kHarnessStartMs = 1'796'040'000'000;
+inline constexpr std::int64_t kHarnessStartMs = 1'795'953'600'000;
 
 class EngineHarness {
  public:
@@ -83,6 +83,7 @@ class EngineHarness {
   Reply take_as(core::CallId call);
 
   // ---- step by step
+  // A lease call without a time of receipt is received now.
   core::CallId send(core::CommandBody body);
   bool commit_in_flight() const { return in_flight_; }
   // Seals a turn and submits it; false when a commit is in flight.

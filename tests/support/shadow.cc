@@ -105,7 +105,8 @@ void Shadow::change(Keyspace keyspace, const std::string& key,
       }
       return;
     }
-    default: return;
+    default:
+      return;
   }
 }
 
@@ -175,8 +176,7 @@ std::vector<std::string> Shadow::take(const core::Turn& turn) {
     if (queue.paused) faults.push_back("a grant from the paused queue " + queue.name);
     if (queue.settings.concurrency_limit && live(number) > *queue.settings.concurrency_limit) {
       faults.push_back("queue " + queue.name + ": " + std::to_string(live(number)) +
-                       " leases live, limit " +
-                       std::to_string(*queue.settings.concurrency_limit));
+                       " leases live, limit " + std::to_string(*queue.settings.concurrency_limit));
     }
     if (!std::is_sorted(keys.begin(), keys.end())) {
       faults.push_back("queue " + queue.name + ": grants of one turn out of order");

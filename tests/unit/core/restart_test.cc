@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Restart: leases live on (R1, R2), the clock never goes back, nothing half done.
+#include <gtest/gtest.h>
+
+#include "model/keys.h"
+#include "support/engine_harness.h"
+
+namespace rota::testing {
+namespace {
+
+using core::Beat;
+using core::JobState;
+using core::Keyspace;
+
+TEST(Restart, LeasesLiveWithAFullTtlAndABoundedJitter) {
+  EngineHarness h;
+  h.queue("q");
+  std::vector<core::JobKey> keys;
+  for (int i = 0; i < 10; ++i) keys.push_back(h.enqueue(job()).key);
+  h.lease(lease({"q"}, 10));
+  h.advance(29'000);
+  h.crash();
+  h.advance(29'999);
+  EXPECT_EQ(h.counters("q").of(JobState::kRunning), 10U);
+  h.advance(6'001);  // ttl / 5
+  EXPECT_EQ(h.counters("q").of(JobState::kRunning), 0U);
+}
+
+TEST(Restart, WorkerGoesOnWithItsToken) {
+  EngineHarness h;
+  h.queue("q");
+  h.enqueue(job());
+  const auto granted = h.take_job("q");
+  h.crash();
+  EXPECT_EQ(h.beat(granted).beat, Beat::kRenewed);
+  h.crash();
+  EXPECT_EQ(h.finish(granted, succeeded()).state, JobState::kSucceeded);
+}
+
+TEST(Restart, AttemptTimeoutGoesOnButLeavesOneTtl) {
+  EngineHarness h;
+  h.queue("q", with_retry(retries(1)));
+  auto request = job();
+  request.attempt_timeout_ms = 60'000;
+  const auto key = h.enqueue(request).key;
+  const auto granted = h.take_job("q");
+  h.move_clocks(59'000);
+  h.crash();
+  h.advance(20'000);
+  EXPECT_EQ(h.beat(granted).beat, Beat::kRenewed);
+  EXPECT_EQ(h.state(key), JobState::kRunning);
+  h.advance(17'000);
+  EXPECT_EQ(h.state(key), JobState::kDead);
+}
+
+TEST(Restart, LongTimeoutIsNotStretched) {
+  EngineHarness h;
+  h.queue("q", with_retry(retries(1)));
+  auto request = job();
+  request.attempt_timeout_ms = 200'000;
+  const auto key = h.enqueue(request).key;
+  const auto granted = h.take_job("q");
+  h.move_clocks(50'000);
+  h.crash();
+  for (int i = 0; i < 14; ++i) {
+    h.advance(10'000);
+    EXPECT_EQ(h.beat(granted).beat, Beat::kRenewed);
+  }
+  h.advance(10'000);
+  EXPECT_EQ(h.state(key), JobState::kDead);
+}
+
+TEST(Restart, PartlyFinishedGrantComesBackWithWhatIsLeft) {
+  EngineHarness h;
+  h.queue("q", with_retry(retries(5, 60'000)));
+  for (int i = 0; i < 4; ++i) h.enqueue(job());
+  const auto reply = h.lease(lease({"q"}, 4));
+  h.finish(reply.jobs[0], succeeded());
+  h.finish(reply.jobs[1], failed());
+  h.finish(reply.jobs[2], failed(false));
+  h.crash();
+  EXPECT_EQ(h.counters("q").of(JobState::kRunning), 1U);
+  EXPECT_EQ(h.engine().stats().live_leases, 1U);
+  EXPECT_EQ(h.finish(reply.jobs[3], succeeded()).state, JobState::kSucceeded);
+  EXPECT_EQ(h.rows(Keyspace::kGrant), 0U);
+}
+
+// C150: after a crash at any commit each job is in exactly one state and is answered with it.
+TEST(Restart, EveryCommitBoundaryIsAConsistentState) {
+  for (int crash_at = 0; crash_at < 14; ++crash_at) {
+    for (const bool keep : {false, true}) {
+      EngineHarness h;
+      h.queue("q", with_retry(retries(2, 0)));
+      auto request = job();
+      request.business_key = "k";
+      int commits = 0;
+      bool crashed = false;
+      const auto step = [&](const core::CommandBody& body) {
+        if (crashed) return;
+        h.send(body);
+        h.seal();
+        if (commits++ == crash_at) {
+          h.crash(keep);
+          h.settle();
+          crashed = true;
+          return;
+        }
+        h.settle();
+      };
+      step(enqueue(request));
+      core::GrantedJob granted;
+      for (int attempt = 0; attempt < 2 && !crashed; ++attempt) {
+        step(lease({"q"}));
+        if (crashed) break;
+        for (const auto& event : h.events) {
+          if (event.kind != core::JobEvent::Kind::kGranted) continue;
+          granted.key = event.key;
+          granted.token = event.token;
+        }
+        step(finish(granted, failed()));
+      }
+      if (granted.key.valid()) step(core::RedriveJob{granted.key});
+      step(lease({"q"}));
+      // Whatever was reached: the same enqueue finds one job, and it can still be run to its end.
+      const auto answer = h.enqueue(request);
+      EXPECT_NE(answer.state, JobState::kUnknown);
+      EXPECT_EQ(h.counters("q").created, 1U);
+      if (answer.state == JobState::kDead) h.call(core::RedriveJob{answer.key});
+      h.advance(40'000);
+      const auto reply = h.lease(lease({"q"}));
+      if (reply.jobs.empty()) {
+        EXPECT_EQ(h.state(answer.key), JobState::kDead);
+      } else {
+        EXPECT_EQ(h.finish(reply.jobs[0], succeeded()).state, JobState::kSucceeded);
+      }
+    }
+  }
+}
+
+TEST(Restart, TimeNeverGoesBack) {
+  EngineHarness h;
+  h.queue("q");
+  h.enqueue(job());
+  const auto before = h.engine().stats().now_ms;
+  h.step_wall(-3'600'000);
+  h.crash();
+  h.enqueue(job());
+  EXPECT_GE(h.engine().stats().now_ms, before);
+  EXPECT_GT(h.engine().stats().behind_ms, 3'500'000);
+  h.take_job("q");  // leases, READY jobs and finishes go on
+}
+
+TEST(Restart, DamagedRecordIsRefusedByName) {
+  for (const auto& [keyspace, key, what] :
+       {std::tuple{Keyspace::kQueueState, model::keys::queue_settings(1), "queue settings"},
+        std::tuple{Keyspace::kQueueState, model::keys::queue_counters(1), "queue counters"},
+        std::tuple{Keyspace::kMeta, model::keys::engine_meta(), "engine counters"},
+        std::tuple{Keyspace::kGrant, model::keys::grant(1), "grant record"}}) {
+    EngineHarness h;
+    h.queue("q");
+    h.enqueue(job());
+    h.take_job("q");
+    auto bytes = h.row(keyspace, key);
+    ASSERT_TRUE(bytes.has_value()) << what;
+    (*bytes)[bytes->size() / 2] = static_cast<char>((*bytes)[bytes->size() / 2] ^ 1);
+    auto batch = std::make_shared<core::Batch>();
+    batch->put(keyspace, key, *bytes);
+    h.store().commit(batch, h.store().last_committed() + 1,
+                     [](core::CommitSeq, core::Outcome, std::string) {});
+    while (h.step_store()) {
+    }
+    const NoZones zones;
+    core::Engine engine({}, zones);
+    auto loaded = engine.load(h.store(), h.now());
+    ASSERT_FALSE(loaded.has_value()) << what;
+    EXPECT_NE(loaded.error().message.find(what), std::string::npos) << loaded.error().message;
+  }
+}
+
+TEST(Restart, CountersThatContradictTheLeasesAreRefused) {
+  EngineHarness h;
+  h.queue("q");
+  h.enqueue(job());
+  h.take_job("q");
+  auto batch = std::make_shared<core::Batch>();
+  batch->del(Keyspace::kGrant, model::keys::grant(1));
+  h.store().commit(batch, h.store().last_committed() + 1,
+                   [](core::CommitSeq, core::Outcome, std::string) {});
+  while (h.step_store()) {
+  }
+  const NoZones zones;
+  core::Engine engine({}, zones);
+  auto loaded = engine.load(h.store(), h.now());
+  ASSERT_FALSE(loaded.has_value());
+  EXPECT_NE(loaded.error().message.find("running"), std::string::npos);
+}
+
+// Must show 8, the engine's part: start-up does not read what waits.
+TEST(Restart, WaitingJobsAreNotRead) {
+  core::EngineOptions options;
+  options.window_rows = 10;
+  options.page_rows = 10;
+  EngineHarness h(options);
+  h.set_checks(false);
+  h.queue("q");
+  for (int i = 0; i < 40; ++i) {
+    h.send(enqueue(std::vector<core::JobRequest>(50, job())));
+    h.settle();
+  }
+  h.crash();
+  EXPECT_EQ(h.engine().stats().window_rows, 0U);
+  h.take_job("q");
+  EXPECT_LE(h.engine().stats().window_rows, 10U);
+  EXPECT_LE(h.store().stats().largest_scan_rows, 50U);
+}
+
+// ---- the clock
+
+TEST(Clock, ForwardStepHoldsSchedulersAndDeletions) {
+  EngineHarness h;
+  model::Retention retention;
+  retention.succeeded_ms = 600'000;
+  h.queue("q", with_retention(retention));
+  h.expect<core::SchedulerReply>(scheduler("s", 60'000));
+  const auto key = h.enqueue(job()).key;
+  h.finish(h.take_job("q"), succeeded());
+  h.step_wall(365LL * 24 * 3'600'000);
+  h.settle();
+  EXPECT_TRUE(h.engine().stats().schedulers_held);
+  EXPECT_TRUE(h.engine().stats().deletions_held);
+  h.advance(30'000);
+  EXPECT_TRUE(h.runs("s").empty());
+  EXPECT_EQ(h.state(key), JobState::kSucceeded);
+  h.advance(95'000);  // schedulers are held for a minute
+  EXPECT_FALSE(h.runs("s").empty());
+  EXPECT_EQ(h.state(key), JobState::kSucceeded);
+  h.set_checks(false);
+  h.jump(3'600'000);
+  h.advance(10'000);
+  EXPECT_FALSE(h.engine().stats().deletions_held);
+  EXPECT_EQ(h.state(key), JobState::kUnknown);
+}
+
+TEST(Clock, StartAfterALongGapHoldsDeletions) {
+  EngineHarness h;
+  h.queue("q");
+  const auto key = h.enqueue(job()).key;
+  h.finish(h.take_job("q"), succeeded());
+  h.move_clocks(40LL * 24 * 3'600'000);
+  h.crash();
+  EXPECT_TRUE(h.engine().stats().deletions_held);
+  h.advance(5'000);
+  EXPECT_EQ(h.state(key), JobState::kSucceeded);
+}
+
+// C115, second half; C116: after a step back nothing fires twice and engine time stands still.
+TEST(Clock, StepBackFiresNothingTwice) {
+  EngineHarness h;
+  h.queue("q");
+  auto c = scheduler("s", 60'000);
+  c.settings.overlap = model::Overlap::kAllow;
+  h.expect<core::SchedulerReply>(c);
+  h.advance(180'000);
+  const auto before = h.runs("s").size();
+  EXPECT_EQ(before, 3U);
+  h.step_wall(-2 * 3'600'000);
+  h.advance(300'000);
+  EXPECT_EQ(h.runs("s").size(), before);
+  EXPECT_GT(h.engine().stats().behind_ms, 0);
+  h.take_job("q");
+}
+
+}  // namespace
+}  // namespace rota::testing

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers and envelopes as bytes: round trips, order, and every kind of damage.
+#include "model/bytes.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace rota::model {
+namespace {
+
+TEST(Bytes, VarintsRoundTrip) {
+  for (const std::uint64_t v : std::vector<std::uint64_t>{
+           0, 1, 127, 128, 16'383, 16'384, std::uint64_t{1} << 53U, UINT64_MAX - 1, UINT64_MAX}) {
+    Writer w;
+    w.varint(v);
+    const std::string bytes = w.take();
+    Reader r(bytes);
+    EXPECT_EQ(r.varint(), v);
+    EXPECT_TRUE(r.at_end());
+  }
+}
+
+TEST(Bytes, SignedVarintsRoundTrip) {
+  for (const std::int64_t v :
+       std::vector<std::int64_t>{INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX - 1, INT64_MAX}) {
+    Writer w;
+    w.svarint(v);
+    const std::string bytes = w.take();
+    Reader r(bytes);
+    EXPECT_EQ(r.svarint(), v);
+    EXPECT_TRUE(r.at_end());
+  }
+}
+
+TEST(Bytes, FixedNumbersSortAsTheirValues) {
+  const auto u64 = [](std::uint64_t v) {
+    Writer w;
+    w.u64(v);
+    return w.take();
+  };
+  EXPECT_LT(u64(1), u64(2));
+  EXPECT_LT(u64(255), u64(256));
+  EXPECT_LT(u64(INT64_MAX), u64(UINT64_MAX));
+  const auto time = [](std::int64_t v) {
+    Writer w;
+    w.time_key(v);
+    return w.take();
+  };
+  const std::vector<std::int64_t> times = {INT64_MIN, -5, -1, 0, 1, 1'000, INT64_MAX};
+  for (std::size_t i = 1; i < times.size(); ++i) {
+    EXPECT_LT(time(times[i - 1]), time(times[i]));
+    const std::string bytes = time(times[i]);
+    EXPECT_EQ(Reader(bytes).time_key(), times[i]);
+  }
+}
+
+TEST(Bytes, ReadingPastTheEndFailsForGood) {
+  Writer w;
+  w.u32(7);
+  const std::string bytes = w.take();
+  Reader r(bytes);
+  EXPECT_EQ(r.u64(), 0U);
+  EXPECT_FALSE(r.ok());
+  EXPECT_EQ(r.u8(), 0);
+  EXPECT_EQ(r.str(), "");
+  EXPECT_FALSE(r.at_end());
+}
+
+TEST(Bytes, LengthBeyondTheBytesIsRefused) {
+  Writer w;
+  w.varint(1'000'000);
+  w.raw("abc");
+  const std::string bytes = w.take();
+  Reader r(bytes);
+  EXPECT_EQ(r.str(), "");
+  EXPECT_FALSE(r.ok());
+  Reader c(bytes);
+  EXPECT_EQ(c.count(), 0U);
+  EXPECT_FALSE(c.ok());
+}
+
+TEST(Bytes, OverlongVarintIsRefused) {
+  const std::string bytes(11, '\xff');
+  Reader r(bytes);
+  r.varint();
+  EXPECT_FALSE(r.ok());
+  std::string too_large(9, '\xff');
+  too_large.push_back('\x02');  // bit 64
+  Reader t(too_large);
+  t.varint();
+  EXPECT_FALSE(t.ok());
+}
+
+TEST(Envelope, OpensWhatWasSealed) {
+  Writer w(3);
+  w.str("hello");
+  const std::string bytes = w.seal();
+  Reader r = Reader::open(bytes, 3);
+  EXPECT_TRUE(r.ok());
+  EXPECT_EQ(r.format(), 3);
+  EXPECT_EQ(r.str(), "hello");
+  EXPECT_TRUE(r.at_end());
+}
+
+TEST(Envelope, NewerFormatIsRefusedOlderIsNot) {
+  Writer w(2);
+  w.str("x");
+  const std::string bytes = w.seal();
+  EXPECT_FALSE(Reader::open(bytes, 1).ok());
+  EXPECT_TRUE(Reader::open(bytes, 9).ok());
+}
+
+TEST(Envelope, EveryFlippedBitAndEveryCutIsFound) {
+  Writer w(1);
+  w.str("some text");
+  w.varint(123'456);
+  const std::string good = w.seal();
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string bad = good;
+      bad[i] = static_cast<char>(bad[i] ^ (1 << bit));
+      EXPECT_FALSE(Reader::open(bad, 1).ok()) << i << "/" << bit;
+    }
+    EXPECT_FALSE(Reader::open(good.substr(0, i), 1).ok()) << i;
+  }
+  EXPECT_FALSE(Reader::open(good + '\0', 1).ok());
+}
+
+}  // namespace
+}  // namespace rota::model

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every record: what is written is read back, and damage never is.
+#include "model/records.h"
+
+#include <gtest/gtest.h>
+
+#include "model/queue.h"
+#include "model/scheduler.h"
+
+namespace rota::model {
+namespace {
+
+// Encoding twice gives the same bytes, decoding and encoding again too; every cut and every
+// flipped bit is refused.
+template <class T>
+T survives(const T& value) {
+  const std::string bytes = encode(value);
+  EXPECT_EQ(encode(value), bytes);
+  T back;
+  EXPECT_TRUE(decode(bytes, &back));
+  EXPECT_EQ(encode(back), bytes);
+  T untouched;
+  const std::string empty = encode(untouched);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::string bad = bytes;
+    bad[i] = static_cast<char>(bad[i] ^ (1 << (i % 8)));
+    EXPECT_FALSE(decode(bad, &untouched)) << "bit of byte " << i;
+    EXPECT_FALSE(decode(std::string_view(bytes).substr(0, i), &untouched)) << "cut at " << i;
+  }
+  EXPECT_EQ(encode(untouched), empty) << "a refused decode changed its target";
+  return back;
+}
+
+RetryPolicy some_policy() {
+  RetryPolicy p;
+  p.max_attempts = 9;
+  p.first_ms = 250;
+  p.factor = 1.5;
+  p.cap_ms = 9'000;
+  p.jitter = 0.25;
+  p.delays_ms = {1, 2, 3};
+  p.give_up_after_ms = 99'000;
+  return p;
+}
+
+Attempt some_attempt(std::uint32_t n) {
+  Attempt a;
+  a.number = n;
+  a.token = 1'000 + n;
+  a.worker_id = "w";
+  a.session_id = "s";
+  a.granted_ms = 5;
+  a.granted_seq = 6;
+  a.ended_ms = 7;
+  a.ended_seq = 8;
+  a.outcome = AttemptOutcome::kFailed;
+  a.by_finish = true;
+  a.failure = {"T", "message", "detail"};
+  a.release_reason = "R";
+  a.log_tail = "tail";
+  a.result_truncated = n % 2 == 0;
+  return a;
+}
+
+TEST(Records, PlainBodyIsSmall) {
+  JobBody b;
+  b.kind = "invoice";
+  b.content_type = "application/json";
+  b.created_ms = 1'796'040'000'000;
+  b.created_seq = 77;
+  b.principal = "local";
+  b.payload = "{}";
+  b.payload_bytes = 2;
+  EXPECT_EQ(survives(b).payload, "{}");
+  EXPECT_LT(encode(b).size(), 64U);
+}
+
+TEST(Records, FullBody) {
+  JobBody b;
+  b.kind = "k";
+  b.payload_bytes = 10'000;
+  b.payload_apart = true;
+  b.labels = {{"a", "1"}, {"b", std::string("\0x", 2)}};
+  b.key_scope = "scope";
+  b.business_key = "key";
+  b.payload_hash = std::string(32, '\x7f');
+  b.attempt_timeout_ms = kNoTimeout;
+  b.retry = some_policy();
+  b.run_at_ms = 5;
+  b.start_deadline_ms = 6;
+  b.scheduler_id = "s";
+  b.generation = 7;
+  b.nominal_ms = {1, -2, 3};
+  b.business_date = "2026-11-29";
+  const JobBody back = survives(b);
+  EXPECT_EQ(back.labels, b.labels);
+  EXPECT_EQ(back.attempt_timeout_ms, kNoTimeout);
+  EXPECT_EQ(back.retry, b.retry);
+  EXPECT_EQ(back.nominal_ms, b.nominal_ms);
+  EXPECT_TRUE(back.payload_apart);
+}
+
+TEST(Records, Side) {
+  Side s;
+  s.claim = Claim::kBlocked;
+  s.due_ms = 5;
+  s.retry_wait = true;
+  s.blocker = {1, "who"};
+  s.waiting_seq = 9;
+  s.priority = 200;
+  s.priority_changed = true;
+  s.run_at_ms = 0;
+  s.start_deadline_ms = 12;
+  s.attempts = 3;
+  s.attempts_used = 2;
+  s.releases = 1;
+  s.handlerless = 4;
+  s.redrives = 5;
+  s.last_token = 1ULL << 52U;
+  s.first_granted_ms = 10;
+  s.ended_ms = 11;
+  s.dead_reason = "R";
+  s.cancel_requested = true;
+  s.cancel_reason = "why";
+  s.remember(some_attempt(1));
+  s.remember(some_attempt(2));
+  const Side back = survives(s);
+  EXPECT_EQ(back.run_at_ms, 0);
+  EXPECT_EQ(back.history.size(), 2U);
+  EXPECT_TRUE(back.history[1].result_truncated);
+}
+
+TEST(Records, SideKeepsTheLastAttempts) {
+  Side s;
+  for (std::uint32_t n = 1; n <= 50; ++n) s.remember(some_attempt(n));
+  EXPECT_EQ(s.history.size(), kMaxAttemptsKept);
+  EXPECT_EQ(s.history.front().number, 31U);
+  EXPECT_EQ(s.history.back().number, 50U);
+}
+
+TEST(Records, FinalRecord) {
+  FinalRecord f;
+  f.state = JobState::kSucceeded;
+  f.kind = "k";
+  f.labels = {{"a", "b"}};
+  f.business_key = "key";
+  f.priority = 3;
+  f.nominal_ms = {4};
+  f.ended_seq = 5;
+  f.reason = "r";
+  f.result = std::string(300, 'x');
+  f.history.push_back(some_attempt(1));
+  EXPECT_EQ(survives(f).result, f.result);
+}
+
+TEST(Records, FinalRecordOfALiveStateIsRefused) {
+  FinalRecord f;
+  f.state = JobState::kReady;
+  EXPECT_FALSE(decode(encode(f), &f));
+}
+
+TEST(Records, PointerIsToldFromABody) {
+  JobBody body;
+  body.kind = "k";
+  Pointer p;
+  p.first_priority = 100;
+  p.side = encode(Side{});
+  p.body = encode(body);
+  const std::string bytes = encode(p);
+  EXPECT_TRUE(is_pointer(bytes));
+  EXPECT_FALSE(is_pointer(encode(body)));
+  EXPECT_FALSE(is_pointer(""));
+  Pointer back;
+  ASSERT_TRUE(decode(bytes, &back));
+  EXPECT_EQ(back.first_priority, 100);
+  EXPECT_EQ(back.body, p.body);
+  EXPECT_FALSE(decode(encode(body), &back));
+  EXPECT_FALSE(decode(bytes, &body));
+}
+
+TEST(Records, QueueAndCounters) {
+  Queue q;
+  q.number = 7;
+  q.name_space = "default";
+  q.name = "a/b";
+  q.settings.concurrency_limit = 3;
+  q.settings.max_waiting = 1ULL << 40U;
+  q.settings.retry = some_policy();
+  q.settings.attempt_timeout_ms = kNoTimeout;
+  q.settings.retention.ledger_ms = kForever;
+  q.paused = true;
+  q.pause_note = "n";
+  EXPECT_EQ(survives(q).settings, q.settings);
+  survives(Queue{});
+
+  QueueCounters c;
+  c.created = 10;
+  c.removed = 2;
+  c.of(JobState::kReady) = 5;
+  c.of(JobState::kDead) = 3;
+  c.next_seq = 11;
+  c.levels[200] = {2, 5};
+  c.levels[100] = {3, 1};
+  c.swept_ms[5] = 99;
+  EXPECT_EQ(survives(c), c);
+  EXPECT_TRUE(c.conserved());
+  ++c.created;
+  EXPECT_FALSE(c.conserved());
+}
+
+TEST(Records, SmallOnes) {
+  EngineMeta m;
+  m.next_token = kMaxToken;
+  m.timers_swept_ms = -4;
+  survives(m);
+  Grant g;
+  g.session_id = "s";
+  g.request_hash = std::string(16, '\xff');
+  g.entries = {{{1, 100, 2}, 3, 4, kPermitQueue}, {{1, 0, 9}, 1, 5, kPermitQueue}};
+  EXPECT_EQ(survives(g).entries.size(), 2U);
+  LedgerEntry l;
+  l.state = LedgerState::kDone;
+  l.job = {1, 2, 3};
+  l.result = "r";
+  l.expires_ms = kForever;
+  EXPECT_EQ(survives(l).expires_ms, kForever);
+  RequestRecord r;
+  r.body_hash = "h";
+  r.answer = std::string("\0\1", 2);
+  survives(r);
+  Operation o;
+  o.number = 3;
+  o.cursor = "c";
+  o.cancelled = true;
+  survives(o);
+}
+
+TEST(Records, Scheduler) {
+  Scheduler s;
+  s.name_space = "default";
+  s.id = "nightly";
+  s.generation = 5;
+  s.revision = -3;
+  s.settings.spec.cron = "0 3 * * *";
+  s.settings.spec.time_zone = "Europe/Berlin";
+  s.settings.spec.start_ms = 1;
+  s.settings.spec.business_day_offset = -1;
+  s.settings.overlap = Overlap::kWaitOne;
+  s.settings.catch_up = {CatchUp::kAll, 5, 6};
+  s.settings.job.queue = "q";
+  s.settings.job.retry = some_policy();
+  s.settings.job.labels = {{"x", "y"}};
+  s.settings.owner = "team";
+  EXPECT_EQ(survives(s).settings, s.settings);
+  SchedulerState t;
+  t.cursor_ms = 9;
+  t.unfinished = 2;
+  t.waiting = {1, 2, 3};
+  survives(t);
+  RunRecord r;
+  r.generation = 1;
+  r.first_nominal_ms = 2;
+  r.last_nominal_ms = 3;
+  r.count = 100'000;
+  r.count_is_lower_bound = true;
+  r.outcome = RunOutcome::kMissed;
+  r.reason = "PAUSED";
+  survives(r);
+}
+
+TEST(Records, Lists) {
+  std::vector<JobKey> jobs = {{1, 2, 3}, {4, 5, 6}};
+  std::vector<JobKey> jobs_back;
+  ASSERT_TRUE(decode_job_keys(encode_job_keys(jobs), &jobs_back));
+  EXPECT_EQ(jobs_back, jobs);
+  std::vector<std::string> strings = {"", "a", std::string("\0", 1)};
+  std::vector<std::string> back;
+  ASSERT_TRUE(decode_strings(encode_strings(strings), &back));
+  EXPECT_EQ(back, strings);
+  EXPECT_FALSE(decode_strings(encode_job_keys(jobs) + "x", &back));
+}
+
+}  // namespace
+}  // namespace rota::model
