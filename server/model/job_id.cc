@@ -16,16 +16,13 @@ int value_of(char c) {
   return at == std::string_view::npos ? -1 : static_cast<int>(at);
 }
 
-// Position-weighted, so that both a wrong character and two swapped neighbours are seen. The
-// weights are odd (invertible modulo 32).
+// The digits as coefficients of a polynomial over the field of 32 elements, at x: a wrong character
+// and two swapped neighbours always change it, whatever the characters and wherever they stand.
 char check_char(std::string_view digits) {
+  const auto times_x = [](unsigned v) { return (v << 1U) ^ ((v & 16U) != 0 ? 0x25U : 0U); };
   unsigned sum = 7;
-  unsigned weight = 3;
-  for (const char c : digits) {
-    sum += weight * static_cast<unsigned>(value_of(c));
-    weight = (weight * 5 + 2) % 32 | 1U;
-  }
-  return kAlphabet[sum % 32];
+  for (const char c : digits) sum = times_x(sum) ^ static_cast<unsigned>(value_of(c));
+  return kAlphabet[times_x(sum)];
 }
 
 std::string to_digits(std::string_view bytes) {
