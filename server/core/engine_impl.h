@@ -177,7 +177,8 @@ class EngineImpl {
   bool on(const LeaseJobs& c, const Command& cmd, Lookup& look);
   bool on(const Heartbeat& c, const Command& cmd, Lookup& look);
   bool on(const AbandonGrant& c, const Command& cmd, Lookup& look);
-  bool answer_repeated_lease(const LeaseJobs& c, const Command& cmd, const std::string& hash);
+  bool answer_repeated_lease(const LeaseJobs& c, const Command& cmd, const std::string& hash,
+                             CallId* place);
   void park(std::unique_ptr<Poll> poll);
   void unpark(CallId call);
   void match_all(Turn* turn);

@@ -34,7 +34,8 @@ bool EngineImpl::on(const LeaseJobs& c, const Command& cmd, Lookup&) {
     }
   }
   const std::string hash = hash_request(c.session_id, c.request_id);
-  if (!hash.empty() && answer_repeated_lease(c, cmd, hash)) return true;
+  poll->place = cmd.call;
+  if (!hash.empty() && answer_repeated_lease(c, cmd, hash, &poll->place)) return true;
   if (polls_.size() >= options_.max_polls) {
     Error e = base::make_error(Reason::kTooManyPolls,
                                "the limit is " + std::to_string(options_.max_polls) +
@@ -62,7 +63,7 @@ bool EngineImpl::on(const LeaseJobs& c, const Command& cmd, Lookup&) {
 
 // A request id that has granted before never grants a second set.
 bool EngineImpl::answer_repeated_lease(const LeaseJobs& c, const Command& cmd,
-                                       const std::string& hash) {
+                                       const std::string& hash, CallId* place) {
   if (auto it = grant_by_request_.find(hash); it != grant_by_request_.end()) {
     GrantState& grant = *grants_.at(it->second);
     grant.adopted = true;
@@ -80,30 +81,10 @@ bool EngineImpl::answer_repeated_lease(const LeaseJobs& c, const Command& cmd,
   }
   if (auto it = poll_by_request_.find(hash); it != poll_by_request_.end()) {
     const CallId first = it->second;
-    Poll& parked = *polls_.at(first);
-    if (!parked.granted.empty()) {  // decided in this turn: the repeat is answered with it
-      reply_error(first, Reason::kPollReplaced, "a repeat of this call has taken its place");
-      parked.call = cmd.call;  // same poll under the new call, same place in line
-      auto node = polls_.extract(first);
-      node.key() = cmd.call;
-      polls_.insert(std::move(node));
-      polls_granted_.erase(first);
-      polls_granted_.insert(cmd.call);
-      poll_by_request_[hash] = cmd.call;
-      poll_ends_.erase({parked.end_mono_ms, first});
-      poll_ends_.insert({parked.end_mono_ms, cmd.call});
-      polls_by_session_[c.session_id].erase(first);
-      polls_by_session_[c.session_id].insert(cmd.call);
-      for (const std::uint32_t number : parked.queues) {
-        auto q = queues_.find(number);
-        if (q == queues_.end()) continue;
-        if (q->second->polls.erase(first) > 0) q->second->polls[cmd.call] = &parked;
-      }
-      return true;
-    }
+    *place = polls_.at(first)->place;
     reply_error(first, Reason::kPollReplaced, "a repeat of this call has taken its place");
     unpark(first);
-    return false;  // parks in its own right
+    return false;  // parks in its own right, at the place of the first
   }
   if (spent_set_.contains(hash)) {
     LeaseReply r;
@@ -122,7 +103,7 @@ void EngineImpl::park(std::unique_ptr<Poll> poll) {
   if (!p.request_hash.empty()) poll_by_request_[p.request_hash] = p.call;
   for (const std::uint32_t number : p.queues) {
     QueueState& q = *queues_.at(number);
-    q.polls[p.call] = &p;
+    q.polls[p.place] = &p;
     q.last_asked_mono_ms = now_.mono_ms;
     want_match(q);
   }
@@ -146,7 +127,7 @@ void EngineImpl::unpark(CallId call) {
   for (const std::uint32_t number : p.queues) {
     auto q = queues_.find(number);
     if (q == queues_.end()) continue;
-    q->second->polls.erase(call);
+    q->second->polls.erase(p.place);
     q->second->last_asked_mono_ms = now_.mono_ms;
   }
   polls_granted_.erase(call);
@@ -304,7 +285,7 @@ void EngineImpl::grant(QueueState& q, Poll& poll) {
   if (poll.granted.size() >= poll.request.max_jobs) {
     for (const std::uint32_t number : poll.queues) {
       if (auto other = queues_.find(number); other != queues_.end()) {
-        other->second->polls.erase(poll.call);
+        other->second->polls.erase(poll.place);
       }
     }
   }

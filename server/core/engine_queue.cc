@@ -185,7 +185,7 @@ bool EngineImpl::on(const DeleteQueue& c, const Command& cmd, Lookup&) {
     end_operation(operations_.at(purge), /*cancelled=*/false);
   }
   // Those who ask for a queue that goes away are answered empty, and hear NOT_FOUND next time.
-  for (const auto& [call, poll] : q->polls) polls_to_answer_.insert(call);
+  for (const auto& [place, poll] : q->polls) polls_to_answer_.insert(poll->call);
   batch().del(Keyspace::kQueueState, keys::queue_settings(number));
   batch().del(Keyspace::kQueueState, keys::queue_counters(number));
   // What is left of its final jobs goes in slices.

@@ -43,13 +43,12 @@ bool SchedulerBook::run_due() {
     const Name name = due_.begin()->second;
     Entry& entry = entries_.at(name);
     unplan(name, entry);
-    process(name, entry);
-    left -= std::min(left, engine_.options_.max_ticks_per_scheduler);
+    left -= std::min(left, std::max(1U, process(name, entry)));
   }
   return false;
 }
 
-bool SchedulerBook::process(const Name& name, Entry& entry) {
+std::uint32_t SchedulerBook::process(const Name& name, Entry& entry) {
   auto planned = std::make_shared<Planned>();
   TickPlanInput input;
   input.cursor_ms = entry.state.cursor_ms;
@@ -74,7 +73,7 @@ bool SchedulerBook::process(const Name& name, Entry& entry) {
   }
   entry.busy = true;
   engine_.start_task([this, name, planned](Lookup& look) { return apply_plan(name, *planned, look); });
-  return planned->plan.more;
+  return static_cast<std::uint32_t>(planned->plan.actions.size());
 }
 
 bool SchedulerBook::apply_plan(const Name& name, const Planned& planned, Lookup& look) {

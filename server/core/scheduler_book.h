@@ -89,7 +89,7 @@ class SchedulerBook {
   void touch(Entry& entry);
   void plan_next(const Name& name, Entry& entry);
   void unplan(const Name& name, Entry& entry);
-  bool process(const Name& name, Entry& entry);  // true: more ticks are due
+  std::uint32_t process(const Name& name, Entry& entry);  // the number of actions planned
   bool apply_plan(const Name& name, const Planned& planned, Lookup& look);
   void fire(Entry& entry, const FireTick& tick, const model::LedgerEntry* holder,
             std::set<std::string>* keys, const std::string& ledger_key);

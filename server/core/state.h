@@ -71,6 +71,7 @@ struct Lease {
 // A parked lease call.
 struct Poll {
   CallId call = 0;
+  CallId place = 0;  // in line: its own call, or the one it repeats
   std::string name_space;
   std::string principal;
   LeaseJobs request;
@@ -86,7 +87,7 @@ struct QueueState {
   model::Queue queue;
   model::QueueCounters counters;
   Window<JobKey, ReadyJob> window;
-  std::map<CallId, Poll*> polls;  // in the order they came
+  std::map<CallId, Poll*> polls;  // by place: in the order they came
   std::set<JobKey> running;
   std::vector<std::uint64_t> purges;  // operations under way
   std::uint64_t purge_barrier = 0;    // jobs waiting since before this commit are removed, not granted
