@@ -313,6 +313,19 @@ TEST(LeaseRepeat, TakesThePlaceOfTheParkedCall) {
   EXPECT_EQ(h.counters("q").of(JobState::kRunning), 1U);
 }
 
+TEST(LeaseRepeat, KeepsThePlaceInLine) {
+  EngineHarness h;
+  h.queue("q");
+  h.send(named("r", 20'000));
+  h.settle();
+  h.send(named("behind", 20'000));
+  h.settle();
+  const auto repeat = h.send(named("r", 20'000));
+  h.settle();
+  h.enqueue(job());
+  EXPECT_EQ(h.take_as<core::LeaseReply>(repeat).jobs.size(), 1U);
+}
+
 TEST(LeaseRepeat, SpentRequestNeverGetsASecondSet) {
   EngineHarness h;
   h.queue("q");
