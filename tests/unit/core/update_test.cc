@@ -244,6 +244,7 @@ TEST(Delayed, DueDuringDowntimeRunsAfterTheStart) {
   h.enqueue(delayed(h, 10'000));
   h.move_clocks(60'000);
   h.crash();
+  h.settle();
   EXPECT_EQ(h.take_job("q").attempt, 1U);
 }
 
