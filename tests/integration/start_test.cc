@@ -115,9 +115,11 @@ TEST(Start, AClockFarBehindTheDataIsRefusedUnlessTrusted) {
   app::ServerSetup setup;
   setup.options = options;
   setup.clock = &clock;
-  auto started = app::Server::start(std::move(setup));
-  ASSERT_TRUE(std::holds_alternative<std::unique_ptr<app::Server>>(started));
-  std::get<std::unique_ptr<app::Server>>(started)->stop(1'000);
+  {  // the data directory is free again when the server object is gone
+    auto started = app::Server::start(std::move(setup));
+    ASSERT_TRUE(std::holds_alternative<std::unique_ptr<app::Server>>(started));
+    std::get<std::unique_ptr<app::Server>>(started)->stop(1'000);
+  }
 
   server.start();
   EXPECT_EQ(server.get(id).state(), v1::JOB_STATE_READY);

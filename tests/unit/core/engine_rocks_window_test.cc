@@ -33,7 +33,11 @@ class WindowRun {
   void run() {
     bool restarted = false;
     while (!done() && !::testing::Test::HasFailure()) {
-      ASSERT_LT(++steps_, 2'000'000U) << "does not come to an end";
+      ASSERT_LT(++steps_, 2'000'000U)
+          << "does not come to an end: " << asked_ << " asked for, " << created_.size()
+          << " created, " << ended_ << " ended, " << again_.size() << " to repeat, " << open_.size()
+          << " calls open, " << held_.size() << " leases held, " << h_.counters("q").waiting()
+          << " waiting, " << h_.counters("q").of(JobState::kRunning) << " running";
       act();
       collect();
       if (!restarted && created_.size() > kJobs / 2) {
@@ -154,7 +158,8 @@ class WindowRun {
   }
 
   void change() {
-    if (created_.empty()) return;
+    // A change needs a read; with many of them waiting refills would hardly ever get a turn.
+    if (created_.empty() || h_.reads_ready() > 8) return;
     const JobKey key =
         created_[created_.size() - 1 - dice(std::min<std::size_t>(created_.size(), 600))];
     if (chance(10)) return send(core::CancelJob{key, ""});

@@ -202,6 +202,7 @@ TEST_F(WorkerTest, LostAnswerToALeaseIsRepeatedWithItsId) {
   server_.give("k");
   start();
   finished();
+  ASSERT_TRUE(server_.wait_until([&] { return server_.lease_calls.size() >= 3; }));
   EXPECT_TRUE(stop());
   EXPECT_EQ(runs, 1);
   EXPECT_EQ(server_.lease_calls[0].request_id(), server_.lease_calls[1].request_id());
