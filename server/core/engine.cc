@@ -266,7 +266,9 @@ void EngineImpl::write_touched() {
     const std::int64_t first = !timers_.empty()        ? timers_.front_key().due_ms
                                : timers_.covers_all() ? now
                                                       : timers_.limit().due_ms;
-    meta_.timers_swept_ms = std::min(first, now);
+    const std::int64_t held =
+        held_deadlines_.empty() ? now : held_deadlines_.begin()->due_ms;
+    meta_.timers_swept_ms = std::min({first, now, held});
   }
   if (!overlay_.open().empty() || meta_touched_) {
     meta_touched_ = false;
@@ -291,6 +293,8 @@ void EngineImpl::plan_wake(Turn* turn) {
     wall(timers_.covers_none() ? now_.wall_ms : timers_.limit().due_ms);
   }
   wall(book_.next_due_ms());
+  if (hold_schedulers_until_mono_ms_ > now_.mono_ms) mono(hold_schedulers_until_mono_ms_);
+  if (!held_deadlines_.empty()) mono(hold_deletions_until_mono_ms_);
   mono(next_retention_mono_ms_);
   if (!purging_.empty() || !operations_.empty()) {
     for (const auto& [number, operation] : operations_) {

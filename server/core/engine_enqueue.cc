@@ -144,7 +144,11 @@ bool EngineImpl::on(const EnqueueJobs& c, const Command& cmd, Lookup& look) {
     if (!look.get(Keyspace::kLedger, plan.ledger_key, &row) || row == nullptr) continue;
     model::LedgerEntry entry;
     if (!model::decode(*row, &entry)) std::abort();
-    if (entry.state == model::LedgerState::kDone && entry.expires_ms <= now_.wall_ms) continue;
+    // While a jump of the clock holds deletions back, an entry is not over by age either.
+    if (entry.state == model::LedgerState::kDone && entry.expires_ms <= now_.wall_ms &&
+        !deletions_held()) {
+      continue;
+    }
     bool missing = false;
     plan.existing = existing_for_key(entry, look, &missing);
     if (plan.existing && job.on_dead == OnDead::kRedrive &&

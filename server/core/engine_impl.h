@@ -179,6 +179,8 @@ class EngineImpl {
   bool on(const AbandonGrant& c, const Command& cmd, Lookup& look);
   bool answer_repeated_lease(const LeaseJobs& c, const Command& cmd, const std::string& hash,
                              CallId* place);
+  std::int64_t last_grant_mono_ms(const LeaseJobs& c) const;
+  bool has_time_for_a_grant(const Poll& poll) const;
   void park(std::unique_ptr<Poll> poll);
   void unpark(CallId call);
   void match_all(Turn* turn);
@@ -281,6 +283,7 @@ class EngineImpl {
   struct TimerMark {};
   Window<model::keys::TimerKey, TimerMark> timers_;
   std::set<model::keys::TimerKey> firing_;
+  std::set<model::keys::TimerKey> held_deadlines_;  // due, while a jump of the clock is held back
 
   SchedulerBook book_;
 
@@ -306,7 +309,8 @@ class EngineImpl {
   std::map<std::pair<std::uint32_t, JobState>, std::int64_t> next_sweep_ms_;  // wall
   std::int64_t next_request_sweep_ms_ = 0;
   std::int64_t next_ledger_sweep_ms_ = 0;
-  bool dropping_ = false;
+  std::vector<std::string> drop_cursors_;  // of the dropped queue being swept
+  bool runs_turn_ = false;
   std::set<std::uint64_t> purging_;  // operations with a read under way
 
   std::vector<Reply> replies_;

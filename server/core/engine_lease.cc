@@ -26,6 +26,9 @@ std::string hash_request(const std::string& session, const std::string& request)
 
 bool EngineImpl::on(const LeaseJobs& c, const Command& cmd, Lookup&) {
   auto poll = std::make_unique<Poll>();
+  const std::string hash = hash_request(c.session_id, c.request_id);
+  poll->place = cmd.call;
+  if (!hash.empty() && answer_repeated_lease(c, cmd, hash, &poll->place)) return true;
   for (const std::string& name : c.queues) {
     QueueState* q = find_queue(cmd.name_space, name);
     if (q == nullptr) return reply(cmd.call, queue_not_found(name)), true;
@@ -33,9 +36,6 @@ bool EngineImpl::on(const LeaseJobs& c, const Command& cmd, Lookup&) {
       poll->queues.push_back(q->queue.number);
     }
   }
-  const std::string hash = hash_request(c.session_id, c.request_id);
-  poll->place = cmd.call;
-  if (!hash.empty() && answer_repeated_lease(c, cmd, hash, &poll->place)) return true;
   if (polls_.size() >= options_.max_polls) {
     Error e = base::make_error(Reason::kTooManyPolls,
                                "the limit is " + std::to_string(options_.max_polls) +
@@ -48,17 +48,24 @@ bool EngineImpl::on(const LeaseJobs& c, const Command& cmd, Lookup&) {
   poll->principal = cmd.principal;
   poll->request = c;
   poll->request_hash = hash;
-  // Nothing is granted to a call that is about to die.
-  const std::int64_t margin = std::max<std::int64_t>(kPollDeadlineMarginMsMin, 4 * commit_latency_ms_);
-  const std::int64_t last = c.caller_deadline_mono_ms == INT64_MAX
-                                ? INT64_MAX
-                                : c.caller_deadline_mono_ms - margin;
+  const std::int64_t last = last_grant_mono_ms(c);
   poll->end_mono_ms = std::min(c.received_mono_ms + c.wait_ms, last);
   if (last <= now_.mono_ms || draining_) {
     return answer_poll(*poll), true;
   }
   park(std::move(poll));
   return true;
+}
+
+// Nothing is granted to a call that is about to die: its worker would never hear of it.
+std::int64_t EngineImpl::last_grant_mono_ms(const LeaseJobs& c) const {
+  if (c.caller_deadline_mono_ms == INT64_MAX) return INT64_MAX;
+  return c.caller_deadline_mono_ms -
+         std::max<std::int64_t>(kPollDeadlineMarginMsMin, 4 * commit_latency_ms_);
+}
+
+bool EngineImpl::has_time_for_a_grant(const Poll& poll) const {
+  return last_grant_mono_ms(poll.request) > now_.mono_ms;
 }
 
 // A request id that has granted before never grants a second set.
@@ -177,7 +184,8 @@ bool EngineImpl::match(QueueState& q, std::uint32_t* budget) {
     const std::int64_t deadline = head.side && head.side->start_deadline_ms
                                       ? *head.side->start_deadline_ms
                                       : head.body->start_deadline_ms;
-    const bool late = fresh && deadline != 0 && deadline <= now_.wall_ms;
+    const bool late =
+        fresh && deadline != 0 && deadline <= now_.wall_ms && !deletions_held();
     const bool purged = waiting_seq < q.purge_barrier;
     if (late || purged) {
       JobRef job;
@@ -202,6 +210,11 @@ bool EngineImpl::match(QueueState& q, std::uint32_t* budget) {
       continue;
     }
     Poll& poll = *q.polls.begin()->second;
+    if (poll.granted.empty() && !has_time_for_a_grant(poll)) {
+      polls_to_answer_.insert(poll.call);
+      q.polls.erase(q.polls.begin());
+      continue;
+    }
     const std::size_t bytes = head.body->payload_bytes + 1024;
     if (!poll.granted.empty() && poll.granted_bytes + bytes > poll.request.max_bytes) {
       // Full by bytes: it is answered at the end of this turn and asks again.

@@ -91,6 +91,15 @@ void EngineImpl::sweep_final_page(std::uint32_t number, JobState group, ReadResu
     std::vector<JobKey> jobs;
     std::size_t from = 0;
   };
+  if (result.pages[0].rows.empty() && result.pages[0].more) {
+    // The page stepped over deleted rows only: the next one goes on behind them.
+    const auto seen = keys::time_after(result.pages[0].next, keys::final_index_prefix(number, group));
+    std::int64_t& swept = found->second->counters.swept_ms[static_cast<std::size_t>(group)];
+    if (seen) swept = std::max(swept, *seen);
+    touch(*found->second);
+    next_retention_mono_ms_ = now_.mono_ms;
+    return;
+  }
   auto due = std::make_shared<std::vector<Due>>();
   std::size_t jobs = 0;
   std::int64_t next_ms = INT64_MAX;
@@ -201,9 +210,15 @@ void EngineImpl::sweep_expiry(Keyspace keyspace, std::int64_t* swept_ms) {
   issue_read(std::move(spec), [this, keyspace, swept_ms, upto_ms](ReadResult& result, CommitSeq) {
     auto rows = std::make_shared<std::vector<Row>>(std::move(result.pages[0].rows));
     const bool more = result.pages[0].more;
-    if (rows->empty() && !more) {
+    if (rows->empty()) {
+      // Nothing is left, or the page stepped over deleted rows only and the next goes on behind.
       retention_busy_ = false;
-      *swept_ms = std::max(*swept_ms, upto_ms);
+      const auto seen = keys::time_after(result.pages[0].next, keys::expiry_prefix());
+      *swept_ms = std::max(*swept_ms, more ? seen.value_or(*swept_ms) : upto_ms);
+      if (more) {
+        next_retention_mono_ms_ = now_.mono_ms;
+        (keyspace == Keyspace::kLedger ? next_ledger_sweep_ms_ : next_request_sweep_ms_) = 0;
+      }
       return;
     }
     start_task([this, keyspace, swept_ms, rows, more](Lookup& look) {
@@ -264,6 +279,12 @@ void EngineImpl::sweep_dropped() {
     add(Keyspace::kFinal, keys::final_index_begin(number, group, INT64_MIN),
         keys::final_index_end(number, group));
   }
+  // Each range goes on from where its last page ended, so that deleted rows are crossed once.
+  if (drop_cursors_.size() != spec.scans.size()) {
+    drop_cursors_.clear();
+    for (const ScanSpec& scan : spec.scans) drop_cursors_.push_back(scan.begin);
+  }
+  for (std::size_t i = 0; i < spec.scans.size(); ++i) spec.scans[i].begin = drop_cursors_[i];
   const std::vector<ScanSpec> scans = spec.scans;
   retention_busy_ = true;
   issue_read(std::move(spec), [this, number, scans](ReadResult& result, CommitSeq) {
@@ -294,13 +315,16 @@ void EngineImpl::sweep_dropped() {
       retention_busy_ = false;
       bool more = false;
       for (std::size_t i = 0; i < scans.size(); ++i) {
-        for (const auto& [key, row] : shared->pages[i].rows) batch().del(scans[i].keyspace, key);
-        more = more || shared->pages[i].more;
+        const ScanPage& page = shared->pages[i];
+        for (const auto& [key, row] : page.rows) batch().del(scans[i].keyspace, key);
+        drop_cursors_[i] = page.more ? page.next : scans[i].end;
+        more = more || page.more;
       }
       for (std::string& key : held) batch().del(Keyspace::kLedger, std::move(key));
       if (!more) {
         batch().del(Keyspace::kQueueState, keys::queue_dropped(number));
         dropped_.erase(number);
+        drop_cursors_.clear();
       }
       next_retention_mono_ms_ = now_.mono_ms;
       return true;

@@ -196,6 +196,12 @@ void SchedulerBook::declare(const UpsertScheduler& c, const Command& cmd, Schedu
   if (declared == Declared::kChanged) {
     // An edit fires nothing by itself: ticks of the new specification begin now.
     if (!(s.settings.spec == c.settings.spec)) {
+      // What the old one still owed is not forgotten without a trace.
+      if (entry.schedule) {
+        const auto owed = missed_range(*entry.schedule, entry.state.cursor_ms, now,
+                                       s.paused ? MissReason::kPaused : MissReason::kSpecChanged);
+        if (owed) record_missed(entry, *owed);
+      }
       entry.state.cursor_ms = std::max(entry.state.cursor_ms, now);
       entry.open_run.reset();
     }

@@ -85,7 +85,7 @@ bool SchedulerBook::apply_plan(const Name& name, const Planned& planned, Lookup&
     model::LedgerEntry holder;
     if (!model::decode(*row, &holder)) std::abort();
     const bool expired = holder.state == model::LedgerState::kDone &&
-                         holder.expires_ms <= engine_.now_.wall_ms;
+                         holder.expires_ms <= engine_.now_.wall_ms && !engine_.deletions_held();
     if (!expired) holders[i] = std::move(holder);
   }
   if (!look.complete()) return false;
@@ -296,6 +296,15 @@ void SchedulerBook::sweep_runs() {
     if (found == entries_.end()) return;
     Entry& entry = found->second;
     const std::int64_t age_limit = engine_.now_.wall_ms - engine_.options_.run_retention_ms;
+    const ScanPage& page = result.pages[0];
+    if (page.rows.empty() && page.more) {
+      // Deleted rows only: the next page goes on behind them.
+      const auto seen = keys::time_after(page.next, keys::run_prefix(name.first, name.second));
+      if (seen) entry.state.runs_swept_ms = std::max(entry.state.runs_swept_ms, *seen);
+      touch(entry);
+      engine_.next_retention_mono_ms_ = engine_.now_.mono_ms;
+      return;
+    }
     entry.next_sweep_ms = engine_.now_.wall_ms + base::kDayMs;
     for (const auto& [key, value] : result.pages[0].rows) {
       model::RunRecord run;
@@ -306,6 +315,7 @@ void SchedulerBook::sweep_runs() {
       if (entry.state.runs > 0) --entry.state.runs;
       entry.state.runs_swept_ms = run.first_nominal_ms;
       touch(entry);
+      engine_.next_retention_mono_ms_ = engine_.now_.mono_ms;  // there may be more to retire
     }
   });
 }

@@ -40,17 +40,27 @@ void EngineImpl::del_timer(const TimerKey& timer) {
   batch().del(Keyspace::kTimer, keys::timer(timer));
   timers_.erase(timer);
   firing_.erase(timer);
+  held_deadlines_.erase(timer);
 }
 
 // Due timers need the rows of their jobs: they are read together, then each is judged against what
 // the job is by then.
 void EngineImpl::fire_timers() {
   if (!firing_.empty()) return;  // one read at a time keeps the order and the bound
+  if (!deletions_held()) {
+    for (const TimerKey& timer : held_deadlines_) timers_.offer(timer, TimerMark{}, sizeof(TimerKey));
+    held_deadlines_.clear();
+  }
   std::vector<TimerKey> due;
   while (!timers_.empty() && timers_.front_key().due_ms <= now_.wall_ms &&
          due.size() < options_.max_timers_per_turn) {
-    due.push_back(timers_.front_key());
-    timers_.erase(due.back());
+    const TimerKey timer = timers_.front_key();
+    timers_.erase(timer);
+    if (timer.kind == TimerKind::kStartDeadline && deletions_held()) {
+      held_deadlines_.insert(timer);  // no deadline passes by a jump of the clock
+    } else {
+      due.push_back(timer);
+    }
   }
   if (due.empty()) return;
   firing_.insert(due.begin(), due.end());
@@ -119,7 +129,7 @@ void EngineImpl::refill_timers() {
     overlay_.overlay(Keyspace::kTimer, scan.begin, end, &rows);
     for (const auto& [key, value] : rows) {
       const auto timer = keys::parse_timer(key);
-      if (timer && !firing_.contains(*timer)) {
+      if (timer && !firing_.contains(*timer) && !held_deadlines_.contains(*timer)) {
         timers_.offer_page(*timer, TimerMark{}, sizeof(TimerKey));
       }
     }

@@ -214,6 +214,26 @@ std::optional<std::int64_t> parse_expiry(std::string_view key) {
   return ms;
 }
 
+std::optional<std::int64_t> time_after(std::string_view key, std::string_view prefix) {
+  if (key.substr(0, prefix.size()) != prefix) return std::nullopt;
+  Reader r(key.substr(prefix.size()));
+  const std::int64_t ms = r.time_key();
+  if (!r.ok()) return std::nullopt;
+  return ms;
+}
+
+std::string final_index_prefix(std::uint32_t queue, JobState group) {
+  Writer w;
+  w.u8('t');
+  w.u32(queue);
+  w.u8(static_cast<std::uint8_t>(group));
+  return w.take();
+}
+
+std::string run_prefix(std::string_view ns, std::string_view id) { return names(0, ns, id).take(); }
+
+std::string expiry_prefix() { return "t"; }
+
 std::string after_prefix(std::string prefix) {
   while (!prefix.empty() && static_cast<std::uint8_t>(prefix.back()) == 0xff) prefix.pop_back();
   if (!prefix.empty()) prefix.back() = static_cast<char>(static_cast<std::uint8_t>(prefix.back()) + 1);

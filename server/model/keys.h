@@ -95,6 +95,12 @@ std::string expiry(std::int64_t ms, std::uint64_t seq);
 std::string expiry_begin(std::int64_t ms);
 std::string expiry_end();
 std::optional<std::int64_t> parse_expiry(std::string_view key);
+// The time in a key of a time-ordered range, or in any string that begins as one (where a page of a
+// scan ended): `prefix` is what stands before the time. nullopt when it is cut before its end.
+std::optional<std::int64_t> time_after(std::string_view key, std::string_view prefix);
+std::string final_index_prefix(std::uint32_t queue, JobState group);
+std::string run_prefix(std::string_view name_space, std::string_view id);
+std::string expiry_prefix();
 
 // The smallest key larger than every key that begins with `prefix`.
 std::string after_prefix(std::string prefix);

@@ -51,6 +51,20 @@ void reach_reply_point(const core::ReplyBody& body) {
   }
 }
 
+// What a disk that is nearly full refuses; leases, ends, deletions and settings go on, so that the
+// backlog can be worked off.
+bool brings_more(const core::CommandBody& body) {
+  return std::holds_alternative<core::EnqueueJobs>(body) ||
+         std::holds_alternative<core::UpsertScheduler>(body);
+}
+
+// Goes on even when nothing may be written: a refused heartbeat would end leases, and that writes.
+bool writes_nothing(const core::CommandBody& body) {
+  return std::holds_alternative<core::Heartbeat>(body) ||
+         std::holds_alternative<core::ExplainJob>(body) ||
+         std::holds_alternative<core::GetOperation>(body);
+}
+
 }  // namespace
 
 EngineLoop::EngineLoop(EnginePort& engine, core::ShardStore& store,
@@ -101,8 +115,8 @@ base::Result<CallId> EngineLoop::submit(core::Command command, ReplyFn reply) {
     return refuse(Reason::kDraining, "the server is shutting down");
   }
   const Pressure pressure = pressure_.load(std::memory_order_relaxed);
-  if (pressure == Pressure::kReadOnly ||
-      (pressure == Pressure::kRefuseNew && cls == AdmissionClass::kOpening)) {
+  if ((pressure == Pressure::kReadOnly && !writes_nothing(incoming.command.body)) ||
+      (pressure == Pressure::kRefuseNew && brings_more(incoming.command.body))) {
     return refuse(Reason::kOverloaded, "the disk of the server is nearly full or too slow");
   }
   if (!queue_.admits(cls, incoming.size.bytes)) {
@@ -205,6 +219,8 @@ bool EngineLoop::step() {
   // A large turn that is ready goes to the disk before the answers of the one before it leave, so
   // that the disk is not idle meanwhile; a small one is committed on this thread, so answers first.
   if (small_turn()) release_durable();
+  // What has arrived before a deadline is judged before it: no lease ends while its heartbeat waits.
+  if (!in_flight_ && wake_due()) take_commands();
   if (!in_flight_) seal_and_submit();
   release_durable();
   take_commands();
@@ -341,10 +357,11 @@ void EngineLoop::apply(Incoming incoming, core::Now at) {
   engine_.apply(std::move(command), at);
 }
 
-bool EngineLoop::seal_due() const {
-  if (touched_ || more_) return true;
+bool EngineLoop::wake_due() const {
   return clock_.mono_ms() >= wake_mono_ms_ || clock_.wall_ms() >= wake_wall_ms_;
 }
+
+bool EngineLoop::seal_due() const { return touched_ || more_ || wake_due(); }
 
 bool EngineLoop::small_turn() const {
   return turn_commands_ <= options_.inline_commands && last_commit_ms_ < options_.slow_commit_ms;

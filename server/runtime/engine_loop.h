@@ -179,6 +179,7 @@ class EngineLoop {
   void take_commands();
   bool turn_full() const;
   void apply(Incoming incoming, core::Now at);
+  bool wake_due() const;
   bool seal_due() const;
   void seal_and_submit();
   bool small_turn() const;

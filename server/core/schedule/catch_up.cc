@@ -113,6 +113,8 @@ std::string_view name_of(MissReason reason) {
       return "SUPERSEDED_BY_LATER";
     case MissReason::kPaused:
       return "PAUSED";
+    case MissReason::kSpecChanged:
+      return "SPEC_CHANGED";
   }
   return "UNKNOWN";
 }

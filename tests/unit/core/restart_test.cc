@@ -242,6 +242,41 @@ TEST(Clock, ForwardStepHoldsSchedulersAndDeletions) {
   EXPECT_EQ(h.state(key), JobState::kUnknown);
 }
 
+TEST(Clock, ForwardStepFreesNoKeyAndPassesNoDeadline) {
+  EngineHarness h;
+  h.queue("q");
+  auto keyed = job();
+  keyed.business_key = "k";
+  keyed.payload_hash = "hash";
+  const auto first = h.enqueue(keyed);
+  h.finish(h.take_job("q"), succeeded());
+  auto hurried = job();
+  hurried.start_deadline_ms = h.wall_ms() + 24LL * 3'600'000;
+  const auto waiting = h.enqueue(hurried);
+  h.step_wall(2LL * 365 * 24 * 3'600'000);
+  h.settle();
+  const auto again = h.enqueue(keyed);
+  EXPECT_FALSE(again.created);
+  EXPECT_EQ(again.key, first.key);
+  EXPECT_EQ(h.state(waiting.key), JobState::kReady);
+  EXPECT_EQ(h.take_job("q").key, waiting.key);
+}
+
+TEST(Clock, DeadlinesHeldBackByAForwardStepPassWhenTheHoldEnds) {
+  EngineHarness h;
+  h.queue("q");
+  auto hurried = job();
+  hurried.start_deadline_ms = h.wall_ms() + 3'600'000;
+  const auto waiting = h.enqueue(hurried);
+  h.step_wall(365LL * 24 * 3'600'000);
+  h.settle();
+  EXPECT_EQ(h.state(waiting.key), JobState::kReady);
+  h.set_checks(false);
+  h.jump(3'700'000);
+  h.advance(10'000);
+  EXPECT_EQ(h.state(waiting.key), JobState::kExpired);
+}
+
 TEST(Clock, StartAfterALongGapHoldsDeletions) {
   EngineHarness h;
   h.queue("q");

@@ -486,5 +486,24 @@ TEST(RunRecords, AreBoundedInNumberAndAge) {
   EXPECT_TRUE(h.runs("s").empty());
 }
 
+// Every tick is covered by one run record, also those that an edit takes away.
+TEST(Edit, TicksOwedByTheOldSpecificationAreRecorded) {
+  EngineHarness h;
+  h.queue("q");
+  h.expect<core::SchedulerReply>(scheduler("s", 60'000));
+  h.expect<core::SchedulerReply>(core::PauseScheduler{"s", "deploy"});
+  h.move_clocks(600'000);
+  h.settle();
+  h.expect<core::SchedulerReply>(scheduler("s", 120'000));
+  h.settle();
+  std::uint64_t covered = 0;
+  for (const model::RunRecord& run : h.runs("s")) {
+    EXPECT_EQ(run.outcome, model::RunOutcome::kMissed);
+    EXPECT_EQ(run.reason, "PAUSED");
+    covered += run.count;
+  }
+  EXPECT_EQ(covered, 10U);
+}
+
 }  // namespace
 }  // namespace rota::testing

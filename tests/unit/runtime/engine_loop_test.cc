@@ -162,7 +162,22 @@ TEST_F(EngineLoopTest, AStoreShortOfSpaceRefusesNewWorkAndLetsWorkEnd) {
   const auto refused = submit(one_job(), "b");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().reason, Reason::kOverloaded);
+  // The backlog can be worked off and made smaller.
   EXPECT_TRUE(submit(core::FinishJobs{}, "close"));
+  EXPECT_TRUE(submit(core::LeaseJobs{}, "lease"));
+  EXPECT_TRUE(submit(core::PurgeQueue{}, "purge"));
+  EXPECT_TRUE(submit(core::DeleteJob{}, "delete"));
+}
+
+TEST_F(EngineLoopTest, AFullStoreStillTakesHeartbeats) {
+  start();
+  disk_->set_pressure(core::Pressure::kReadOnly);
+  ASSERT_TRUE(submit(one_job(), "a"));
+  ASSERT_TRUE(executor_.wait_for(1));
+  executor_.let_through();
+  ASSERT_TRUE(logged_within(1));
+  EXPECT_FALSE(submit(core::FinishJobs{}, "close"));
+  EXPECT_TRUE(submit(core::Heartbeat{}, "beat"));
 }
 
 TEST_F(EngineLoopTest, ACancelledPollIsForgotten) {
