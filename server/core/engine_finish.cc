@@ -14,6 +14,11 @@ namespace keys = model::keys;
 using base::limits::kUncountedGrantsMax;
 using model::AttemptOutcome;
 
+namespace {
+// Request ids of lease calls whose jobs have all ended: enough for the repeats that can still come.
+constexpr std::size_t kSpentRequestsKept = 65'536;
+}  // namespace
+
 // The one exit of a lease: permits, grant record, history. The job is nowhere until the caller puts
 // it into its next state.
 JobRef EngineImpl::end_attempt(Lease& lease, AttemptEnd end) {
@@ -57,7 +62,7 @@ JobRef EngineImpl::end_attempt(Lease& lease, AttemptEnd end) {
     batch().del(Keyspace::kGrant, keys::grant(grant.number));
     if (!grant.request_hash.empty()) {
       grant_by_request_.erase(grant.request_hash);
-      if (spent_requests_.size() < 65'536) {
+      if (spent_requests_.size() < kSpentRequestsKept) {
         spent_requests_.push_back(grant.request_hash);
       } else {
         spent_set_.erase(spent_requests_[spent_next_]);

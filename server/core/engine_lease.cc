@@ -15,8 +15,6 @@ using base::limits::kPollDeadlineMarginMsMin;
 
 namespace {
 
-constexpr std::size_t kSpentRequestsKept = 65'536;
-
 std::string hash_request(const std::string& session, const std::string& request) {
   if (request.empty()) return {};
   return std::string(base::as_bytes(base::hash_parts({session, request})).substr(0, 16));
