@@ -37,7 +37,8 @@ struct Written {
 class InvoiceStore {
  public:
   // guard = false leaves the unique constraint and the token check out, to show what they prevent.
-  static std::unique_ptr<InvoiceStore> open(const std::string& path, bool guard, std::string* error);
+  static std::unique_ptr<InvoiceStore> open(const std::string& path, bool guard,
+                                            std::string* error);
   ~InvoiceStore();
 
   // `fence` names what the token excludes: here the queue, which runs one job at a time.

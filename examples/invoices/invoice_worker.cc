@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker that writes one invoice for each tick of a scheduler, and can be told to fail in the three
-// ways that real workers do: killed between the effect and its report, suspended beyond its lease,
-// slow enough for the server to be restarted under it.
+// A worker that writes one invoice for each tick of a scheduler, and can be told to fail in the
+// three ways that real workers do: killed between the effect and its report, suspended beyond its
+// lease, slow enough for the server to be restarted under it.
 #include <rota/worker.h>
 
 #include <csignal>
@@ -83,12 +83,15 @@ class InvoiceHandler {
     }
     using What = invoices::Written::What;
     switch (written.what) {
-      case What::kInserted: return rota::Outcome::succeed(std::to_string(written.number));
-      case What::kFound: return rota::Outcome::succeed(std::to_string(written.number) + " found");
+      case What::kInserted:
+        return rota::Outcome::succeed(std::to_string(written.number));
+      case What::kFound:
+        return rota::Outcome::succeed(std::to_string(written.number) + " found");
       case What::kStale:
         return rota::Outcome::fail("the database has seen token " +
                                    std::to_string(written.newest_token));
-      case What::kFailed: break;
+      case What::kFailed:
+        break;
     }
     return rota::Outcome::fail(written.error);
   }
@@ -120,7 +123,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   std::string error;
-  auto store = invoices::InvoiceStore::open(options.text("db"), options.text("guard") != "0", &error);
+  auto store =
+      invoices::InvoiceStore::open(options.text("db"), options.text("guard") != "0", &error);
   if (!store) {
     std::cerr << "invoice-worker: " << error << "\n";
     return 1;

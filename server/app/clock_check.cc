@@ -42,8 +42,7 @@ base::Result<model::EngineMeta> read_meta(const core::ShardStore& store) {
 }
 
 // Retention of ended jobs goes on from a time in each queue's counters.
-base::Status lower_sweeps(const core::ShardStore& store, std::int64_t wall_ms,
-                          core::Batch* batch) {
+base::Status lower_sweeps(const core::ShardStore& store, std::int64_t wall_ms, core::Batch* batch) {
   std::string detail;
   bool damaged = false;
   const core::ReadError error = store.load(

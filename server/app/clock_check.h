@@ -15,9 +15,9 @@ namespace rota::app {
 
 enum class ClockVerdict : std::uint8_t {
   kFine,
-  kBehind,   // by more than 5 s: serve, time stands still until the clock has caught up
-  kRefuse,   // by more than a day: only with --trust-clock
-  kAhead,    // by more than 30 days: serve, deletion by age waits an hour unless --trust-clock
+  kBehind,  // by more than 5 s: serve, time stands still until the clock has caught up
+  kRefuse,  // by more than a day: only with --trust-clock
+  kAhead,   // by more than 30 days: serve, deletion by age waits an hour unless --trust-clock
 };
 
 // `stored_ms` 0: nothing is stored yet.

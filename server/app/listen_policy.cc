@@ -94,9 +94,9 @@ AddressKind classify(const std::string& host) {
 base::Result<std::vector<Interface>> host_interfaces() {
   ifaddrs* first = nullptr;
   if (getifaddrs(&first) != 0) {
-    return base::make_error(base::Reason::kInternal,
-                            "the interfaces of this host cannot be listed: " +
-                                std::generic_category().message(errno));
+    return base::make_error(
+        base::Reason::kInternal,
+        "the interfaces of this host cannot be listed: " + std::generic_category().message(errno));
   }
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> guard(first, &freeifaddrs);
   std::vector<Interface> interfaces;
@@ -122,7 +122,8 @@ std::optional<std::string> refuse_listen(const HostPort& listen, bool allow_plai
   const AddressKind kind = classify(listen.host);
   if (kind == AddressKind::kLoopback) return std::nullopt;
   if (kind == AddressKind::kPublic) {
-    return listen.host + " is not a private address, and plain text is never served on a public one";
+    return listen.host +
+           " is not a private address, and plain text is never served on a public one";
   }
   if (!allow_plaintext_private) {
     return listen.host +

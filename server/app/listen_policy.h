@@ -22,8 +22,8 @@ struct HostPort {
   std::string to_string() const;  // "127.0.0.1:7500", "[::1]:7500"
 };
 
-// "127.0.0.1:7500", "[::1]:0", "localhost:7500". INVALID_FIELD with field "listen" for other text; a
-// host name is refused, since what it means can change while the server runs.
+// "127.0.0.1:7500", "[::1]:0", "localhost:7500". INVALID_FIELD with field "listen" for other text;
+// a host name is refused, since what it means can change while the server runs.
 base::Result<HostPort> parse_listen(const std::string& text);
 
 enum class AddressKind : std::uint8_t { kLoopback, kPrivate, kLinkLocal, kWildcard, kPublic };

@@ -83,15 +83,14 @@ std::string to_text(const RecountReport& report) {
   std::string text;
   for (const QueueCount& queue : report.queues) put_queue(queue, &text);
   text += "rows " + std::to_string(report.rows) + ", live leases " +
-          std::to_string(report.live_leases) + ", schedulers " +
-          std::to_string(report.schedulers) + ", run records " +
-          std::to_string(report.run_records) + ", business keys " +
+          std::to_string(report.live_leases) + ", schedulers " + std::to_string(report.schedulers) +
+          ", run records " + std::to_string(report.run_records) + ", business keys " +
           std::to_string(report.ledger_entries) + ", remembered requests " +
           std::to_string(report.remembered_requests) + "\n";
   for (const std::string& line : report.contradictions) text += "contradiction: " + line + "\n";
   if (report.contradiction_count > report.contradictions.size()) {
-    text += "and " +
-            std::to_string(report.contradiction_count - report.contradictions.size()) + " more\n";
+    text += "and " + std::to_string(report.contradiction_count - report.contradictions.size()) +
+            " more\n";
   }
   text += std::to_string(report.contradiction_count) + " contradictions\n";
   return text;

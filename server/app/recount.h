@@ -40,7 +40,8 @@ struct RecountReport {
 inline constexpr std::size_t kContradictionsShown = 200;
 
 // Blocking, over a store that nobody writes. Memory grows with the number of jobs that are anything
-// but plain READY, and with business keys; not with payloads. STORE_FAILED when rows cannot be read.
+// but plain READY, and with business keys; not with payloads. STORE_FAILED when rows cannot be
+// read.
 base::Result<RecountReport> recount(const core::ShardStore& store);
 
 std::string to_text(const RecountReport& report);

@@ -23,9 +23,8 @@ void Recount::read_payloads() {
       return contradiction(name_of_job(*job) + " has a payload row and needs none");
     }
     if (expected->second != value.size()) {
-      contradiction("the payload of " + name_of_job(*job) + " has " +
-                    std::to_string(value.size()) + " bytes instead of " +
-                    std::to_string(expected->second));
+      contradiction("the payload of " + name_of_job(*job) + " has " + std::to_string(value.size()) +
+                    " bytes instead of " + std::to_string(expected->second));
     }
     payloads_.erase(expected);
   });
@@ -163,8 +162,8 @@ void Recount::read_runs() {
                     " unfinished jobs, there are " + std::to_string(rows.unfinished));
     }
     if (rows.state->runs != rows.runs) {
-      contradiction(id + " counts " + std::to_string(rows.state->runs) + " run records, there are " +
-                    std::to_string(rows.runs));
+      contradiction(id + " counts " + std::to_string(rows.state->runs) +
+                    " run records, there are " + std::to_string(rows.runs));
     }
     if (rows.state->waiting.valid() && !blocked_jobs_.contains(rows.state->waiting)) {
       contradiction(id + " names a waiting job that is not BLOCKED");
@@ -247,9 +246,8 @@ void Recount::read_requests() {
 
 void Recount::compare_counters() {
   for (const auto& [number, rows] : queues_) {
-    QueueCount count{.name_space = rows.queue.name_space,
-                     .name = rows.queue.name,
-                     .in_state = rows.counted};
+    QueueCount count{
+        .name_space = rows.queue.name_space, .name = rows.queue.name, .in_state = rows.counted};
     if (rows.counters) {
       count.created = rows.counters->created;
       count.removed = rows.counters->removed;
@@ -257,10 +255,9 @@ void Recount::compare_counters() {
         const auto state = static_cast<JobState>(i);
         const std::uint64_t rows_say = rows.counted[static_cast<std::size_t>(i)];
         if (rows.counters->of(state) != rows_say) {
-          contradiction(name_of_queue(number) + " counts " +
-                        std::to_string(rows.counters->of(state)) + " " +
-                        std::string(model::name_of(state)) + ", there are " +
-                        std::to_string(rows_say));
+          contradiction(
+              name_of_queue(number) + " counts " + std::to_string(rows.counters->of(state)) + " " +
+              std::string(model::name_of(state)) + ", there are " + std::to_string(rows_say));
         }
       }
       for (const auto& [priority, level] : rows.counters->levels) {

@@ -148,7 +148,8 @@ void Recount::read_bodies() {
 
 void Recount::body(const JobKey& key, std::string_view row) {
   model::JobBody job;
-  if (!model::decode(row, &job)) return contradiction("the body of " + name_of_job(key) + " is damaged");
+  if (!model::decode(row, &job))
+    return contradiction("the body of " + name_of_job(key) + " is damaged");
   const auto queue = queues_.find(key.queue);
   if (queue == queues_.end()) return contradiction(name_of_job(key) + " is in no queue");
   if (queue->second.counters && key.seq >= queue->second.counters->next_seq) {
@@ -222,8 +223,8 @@ void Recount::expect_rows_of(const JobKey& key, JobState state, const model::Job
   if (job.payload_apart) payloads_[key] = job.payload_bytes;
   const model::Queue& queue = queues_.at(key.queue).queue;
   if (!job.business_key.empty()) {
-    const auto [it, fresh] = held_keys_.emplace(
-        keys::ledger(queue.name_space, job.key_scope, job.business_key), key);
+    const auto [it, fresh] =
+        held_keys_.emplace(keys::ledger(queue.name_space, job.key_scope, job.business_key), key);
     if (!fresh) {
       contradiction(name_of_job(key) + " and " + name_of_job(it->second) +
                     " have the same business key");
@@ -240,13 +241,12 @@ void Recount::expect_rows_of(const JobKey& key, JobState state, const model::Job
     blocked_jobs_.insert(key);
   }
   if (state == JobState::kDead) dead_[key] = side->ended_ms;
-  const std::int64_t deadline = side != nullptr && side->start_deadline_ms
-                                    ? *side->start_deadline_ms
-                                    : job.start_deadline_ms;
+  const std::int64_t deadline =
+      side != nullptr && side->start_deadline_ms ? *side->start_deadline_ms : job.start_deadline_ms;
   if (deadline != 0) {
     const keys::TimerKey timer{deadline, keys::TimerKind::kStartDeadline, key};
-    const bool waits = state == JobState::kScheduled || state == JobState::kBlocked ||
-                       state == JobState::kReady;
+    const bool waits =
+        state == JobState::kScheduled || state == JobState::kBlocked || state == JobState::kReady;
     (waits && (side == nullptr || side->attempts == 0) ? timers_ : timers_allowed_).insert(timer);
   }
 }

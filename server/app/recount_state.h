@@ -119,9 +119,9 @@ class Recount {
   std::map<JobKey, std::uint64_t> payloads_;  // expected, with their sizes
   std::set<model::keys::TimerKey> timers_;    // expected
   std::set<model::keys::TimerKey> timers_allowed_;
-  std::unordered_set<std::string> blocked_;            // expected keys
-  std::unordered_map<std::string, JobKey> held_keys_;  // ledger key -> owner
-  std::map<JobKey, std::int64_t> dead_;                // must be listed for retention
+  std::unordered_set<std::string> blocked_;                       // expected keys
+  std::unordered_map<std::string, JobKey> held_keys_;             // ledger key -> owner
+  std::map<JobKey, std::int64_t> dead_;                           // must be listed for retention
   std::map<std::string, SchedulerRows, std::less<>> schedulers_;  // by namespace and id, as in keys
   std::set<JobKey> blocked_jobs_;
 };

@@ -78,9 +78,9 @@ struct EnqueueJobs {
 };
 struct EnqueuedJob {
   JobKey key;
-  bool created = false;                // false: the business key's job, or a repeated request
+  bool created = false;  // false: the business key's job, or a repeated request
   JobState state = JobState::kUnknown;
-  std::optional<std::string> result;   // of a business effect that is done
+  std::optional<std::string> result;  // of a business effect that is done
 };
 using EnqueueItem = std::variant<EnqueuedJob, Error>;
 struct EnqueueReply {
@@ -118,17 +118,17 @@ struct ExplainJob {
   std::uint32_t max_holders = 10;
 };
 enum class WhyReason : std::uint8_t {
-  kFinal = 1,          // nothing more will happen
+  kFinal = 1,  // nothing more will happen
   kRunning = 2,
-  kPaused = 3,         // the queue is paused
-  kLimit = 4,          // the queue's concurrency limit is used up by `holders`
-  kRunTime = 5,        // SCHEDULED until `until_ms`
-  kRetryWait = 6,      // SCHEDULED until `until_ms` after an attempt
-  kBlocked = 7,        // waits for `blocker`
-  kNobodyAsks = 8,     // no worker has asked for this queue lately
-  kAheadInLine = 9,    // others come first
-  kStartDeadline = 10, // its start deadline has passed: it is about to expire
-  kPurging = 11,       // a purge is about to remove it
+  kPaused = 3,          // the queue is paused
+  kLimit = 4,           // the queue's concurrency limit is used up by `holders`
+  kRunTime = 5,         // SCHEDULED until `until_ms`
+  kRetryWait = 6,       // SCHEDULED until `until_ms` after an attempt
+  kBlocked = 7,         // waits for `blocker`
+  kNobodyAsks = 8,      // no worker has asked for this queue lately
+  kAheadInLine = 9,     // others come first
+  kStartDeadline = 10,  // its start deadline has passed: it is about to expire
+  kPurging = 11,        // a purge is about to remove it
 };
 struct Holder {
   JobKey key;
@@ -276,7 +276,8 @@ struct QueueReply {
   bool changed = false;
   std::optional<model::Queue> before;  // when changed
 };
-// Removes what waits now; jobs enqueued meanwhile survive. Answered with the operation that does it.
+// Removes what waits now; jobs enqueued meanwhile survive. Answered with the operation that does
+// it.
 struct PurgeQueue {
   std::string queue;
   RequestTag request;
@@ -321,8 +322,8 @@ struct SchedulerReply {
   model::Scheduler scheduler;
   model::SchedulerState state;
   Declared declared = Declared::kUnchanged;
-  std::vector<std::string> changed;     // field names
-  std::vector<std::int64_t> next_ms;    // the next ticks, strictly after now
+  std::vector<std::string> changed;   // field names
+  std::vector<std::int64_t> next_ms;  // the next ticks, strictly after now
 };
 
 // ---------------------------------------------------------------------------------------------

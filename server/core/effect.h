@@ -25,11 +25,11 @@ struct Reply {
 // What happened to a job, for whoever waits or shows it. Stamped with the commit that made it so.
 struct JobEvent {
   enum class Kind : std::uint8_t {
-    kGranted = 1,      // an attempt began
-    kAttemptEnded = 2, // an attempt ended; the job goes on in `state`
-    kFinal = 3,        // the job ended; if it was running, so did its attempt
-    kChanged = 4,      // waiting state changed, or a cancel was requested
-    kRemoved = 5,      // nothing of it is left
+    kGranted = 1,       // an attempt began
+    kAttemptEnded = 2,  // an attempt ended; the job goes on in `state`
+    kFinal = 3,         // the job ended; if it was running, so did its attempt
+    kChanged = 4,       // waiting state changed, or a cancel was requested
+    kRemoved = 5,       // nothing of it is left
   };
   Kind kind{};
   JobKey key;

@@ -263,11 +263,10 @@ void EngineImpl::write_touched() {
   }
   if (firing_.empty() && !timers_.covers_none() && !timers_.refill_open()) {
     // No timer row lies before the first known one: the next start scans from here.
-    const std::int64_t first = !timers_.empty()        ? timers_.front_key().due_ms
+    const std::int64_t first = !timers_.empty()       ? timers_.front_key().due_ms
                                : timers_.covers_all() ? now
                                                       : timers_.limit().due_ms;
-    const std::int64_t held =
-        held_deadlines_.empty() ? now : held_deadlines_.begin()->due_ms;
+    const std::int64_t held = held_deadlines_.empty() ? now : held_deadlines_.begin()->due_ms;
     meta_.timers_swept_ms = std::min({first, now, held});
   }
   if (!overlay_.open().empty() || meta_touched_) {
@@ -328,7 +327,9 @@ EngineStats EngineImpl::stats() const {
 Engine::Engine(EngineOptions options, const TimeZoneSource& zones)
     : impl_(std::make_unique<EngineImpl>(options, zones)) {}
 Engine::~Engine() = default;
-base::Result<bool> Engine::load(const ShardStore& store, Now now) { return impl_->load(store, now); }
+base::Result<bool> Engine::load(const ShardStore& store, Now now) {
+  return impl_->load(store, now);
+}
 void Engine::apply(Command command, Now now) { impl_->apply(std::move(command), now); }
 void Engine::apply(ReadDone read, Now now) { impl_->apply(std::move(read), now); }
 void Engine::drop_call(CallId call) { impl_->drop_call(call); }

@@ -8,8 +8,8 @@
 //   apply(...)  for each command, read result or cancelled call that has arrived
 //   seal(now)   timers, ticks, matching; closes the batch
 // then the caller submits the batch, issues the reads behind it, and releases replies and events
-// when the batch is durable (`immediate` ones at once). While a batch is being made durable the next
-// turn may already be applied; at most one batch is in flight.
+// when the batch is durable (`immediate` ones at once). While a batch is being made durable the
+// next turn may already be applied; at most one batch is in flight.
 //
 // A command that needs rows from the store is parked inside until its read comes back; it changes
 // nothing before. What is read is overlaid with every batch newer than the read point.

@@ -16,20 +16,22 @@ std::vector<std::string> EngineImpl::check(const ShardStore& store) const {
   std::string detail;
   std::map<std::string, std::string> bodies;
   std::map<JobKey, model::Side> sides;
-  store.load(Keyspace::kJob,
-             [&](std::string_view key, std::string_view value) {
-               bodies.emplace(key, value);
-               return true;
-             },
-             &detail);
-  store.load(Keyspace::kSide,
-             [&](std::string_view key, std::string_view value) {
-               model::Side side;
-               if (!model::decode(value, &side)) faults.push_back("a side record is damaged");
-               sides[*keys::parse_job(key)] = std::move(side);
-               return true;
-             },
-             &detail);
+  store.load(
+      Keyspace::kJob,
+      [&](std::string_view key, std::string_view value) {
+        bodies.emplace(key, value);
+        return true;
+      },
+      &detail);
+  store.load(
+      Keyspace::kSide,
+      [&](std::string_view key, std::string_view value) {
+        model::Side side;
+        if (!model::decode(value, &side)) faults.push_back("a side record is damaged");
+        sides[*keys::parse_job(key)] = std::move(side);
+        return true;
+      },
+      &detail);
 
   std::map<std::uint32_t, std::array<std::uint64_t, model::kJobStateCount>> counted;
   std::map<std::uint32_t, std::set<JobKey>> ready;  // ready keys
@@ -52,11 +54,20 @@ std::vector<std::string> EngineImpl::check(const ShardStore& store) const {
     JobState state = leases_.contains(at) ? JobState::kRunning : JobState::kReady;
     if (auto side = sides.find(at); side != sides.end() && state == JobState::kReady) {
       switch (side->second.claim) {
-        case model::Claim::kScheduled: state = JobState::kScheduled; break;
-        case model::Claim::kBlocked: state = JobState::kBlocked; break;
-        case model::Claim::kDead: state = JobState::kDead; break;
-        case model::Claim::kMoved: break;
-        case model::Claim::kNone: ready[at.queue].insert(at); break;
+        case model::Claim::kScheduled:
+          state = JobState::kScheduled;
+          break;
+        case model::Claim::kBlocked:
+          state = JobState::kBlocked;
+          break;
+        case model::Claim::kDead:
+          state = JobState::kDead;
+          break;
+        case model::Claim::kMoved:
+          break;
+        case model::Claim::kNone:
+          ready[at.queue].insert(at);
+          break;
       }
     } else if (state == JobState::kReady) {
       ready[at.queue].insert(at);
@@ -104,25 +115,26 @@ std::vector<std::string> EngineImpl::check(const ShardStore& store) const {
       faults.push_back("side record without a body: " + model::job_id(key));
     }
   }
-  store.load(Keyspace::kTimer,
-             [&](std::string_view key, std::string_view) {
-               const auto timer = keys::parse_timer(key);
-               if (!timer) {
-                 faults.push_back("a timer's key is damaged");
-               } else if (timers_.covers(*timer) && timers_.find(*timer) == nullptr &&
-                          !firing_.contains(*timer) && !held_deadlines_.contains(*timer)) {
-                 faults.push_back("a timer below the horizon is not in memory: due " +
-                                  std::to_string(timer->due_ms) + ", kind " +
-                                  std::to_string(static_cast<int>(timer->kind)) + ", job " +
-                                  model::job_id(timer->job) + "; now " +
-                                  std::to_string(now_.wall_ms) + ", swept " +
-                                  std::to_string(meta_.timers_swept_ms));
-               } else if (timer->due_ms < meta_.timers_swept_ms && !firing_.contains(*timer) && !held_deadlines_.contains(*timer)) {
-                 faults.push_back("a timer lies before what has been swept");
-               }
-               return true;
-             },
-             &detail);
+  store.load(
+      Keyspace::kTimer,
+      [&](std::string_view key, std::string_view) {
+        const auto timer = keys::parse_timer(key);
+        if (!timer) {
+          faults.push_back("a timer's key is damaged");
+        } else if (timers_.covers(*timer) && timers_.find(*timer) == nullptr &&
+                   !firing_.contains(*timer) && !held_deadlines_.contains(*timer)) {
+          faults.push_back("a timer below the horizon is not in memory: due " +
+                           std::to_string(timer->due_ms) + ", kind " +
+                           std::to_string(static_cast<int>(timer->kind)) + ", job " +
+                           model::job_id(timer->job) + "; now " + std::to_string(now_.wall_ms) +
+                           ", swept " + std::to_string(meta_.timers_swept_ms));
+        } else if (timer->due_ms < meta_.timers_swept_ms && !firing_.contains(*timer) &&
+                   !held_deadlines_.contains(*timer)) {
+          faults.push_back("a timer lies before what has been swept");
+        }
+        return true;
+      },
+      &detail);
   return faults;
 }
 

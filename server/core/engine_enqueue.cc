@@ -73,14 +73,16 @@ namespace {
 
 Error key_conflict(const model::LedgerEntry& entry, const JobRequest& job, JobState state) {
   std::string differs;
-  const auto add = [&](const char* what) { differs += (differs.empty() ? "" : ", ") + std::string(what); };
+  const auto add = [&](const char* what) {
+    differs += (differs.empty() ? "" : ", ") + std::string(what);
+  };
   if (entry.kind != job.kind) add("kind");
   if (entry.content_type != job.content_type) add("content_type");
   if (entry.payload_hash != job.payload_hash) add("payload");
   const std::string holder = model::job_id(entry.job);
-  Error e = base::make_error(Reason::kBusinessKeyConflict,
-                             "job " + holder + " holds this key with another " + differs,
-                             "business_key");
+  Error e =
+      base::make_error(Reason::kBusinessKeyConflict,
+                       "job " + holder + " holds this key with another " + differs, "business_key");
   e.meta["jobId"] = holder;
   e.meta["differs"] = differs;
   if (state != JobState::kUnknown) e.meta["state"] = std::string(model::name_of(state));
@@ -138,8 +140,8 @@ bool EngineImpl::on(const EnqueueJobs& c, const Command& cmd, Lookup& look) {
     if (job.invalid) continue;
     plan.queue = find_queue(cmd.name_space, job.queue);
     if (plan.queue == nullptr || job.business_key.empty()) continue;
-    plan.ledger_key = keys::ledger(cmd.name_space, job.key_scope.empty() ? job.queue : job.key_scope,
-                                   job.business_key);
+    plan.ledger_key = keys::ledger(
+        cmd.name_space, job.key_scope.empty() ? job.queue : job.key_scope, job.business_key);
     const std::string* row = nullptr;
     if (!look.get(Keyspace::kLedger, plan.ledger_key, &row) || row == nullptr) continue;
     model::LedgerEntry entry;

@@ -35,8 +35,7 @@ bool EngineImpl::on(const ExplainJob& c, const Command& cmd, Lookup& look) {
   r.ready = q.counters.of(JobState::kReady);
   r.limit = q.queue.settings.concurrency_limit.value_or(0);
   r.last_asked_ms_ago =
-      !q.polls.empty() ? 0
-                       : (q.last_asked_mono_ms < 0 ? -1 : now_.mono_ms - q.last_asked_mono_ms);
+      !q.polls.empty() ? 0 : (q.last_asked_mono_ms < 0 ? -1 : now_.mono_ms - q.last_asked_mono_ms);
   r.cancel_requested = view.side && view.side->cancel_requested;
   if (view.body) {
     r.start_deadline_ms = view.side && view.side->start_deadline_ms ? *view.side->start_deadline_ms
@@ -55,8 +54,11 @@ bool EngineImpl::on(const ExplainJob& c, const Command& cmd, Lookup& look) {
       r.reasons.push_back(WhyReason::kBlocked);
       r.blocker = view.side->blocker;
       break;
-    case JobState::kReady: break;
-    default: r.reasons.push_back(WhyReason::kFinal); break;
+    case JobState::kReady:
+      break;
+    default:
+      r.reasons.push_back(WhyReason::kFinal);
+      break;
   }
   if (!model::is_final(view.state) && view.state != JobState::kRunning) {
     if (q.queue.paused) {
@@ -81,16 +83,16 @@ bool EngineImpl::on(const ExplainJob& c, const Command& cmd, Lookup& look) {
     if (fresh && r.start_deadline_ms != 0 && r.start_deadline_ms <= now_.wall_ms) {
       r.reasons.push_back(WhyReason::kStartDeadline);
     }
-    const std::uint64_t waiting_seq = view.side && view.side->waiting_seq != 0
-                                          ? view.side->waiting_seq
-                                          : view.body->created_seq;
+    const std::uint64_t waiting_seq =
+        view.side && view.side->waiting_seq != 0 ? view.side->waiting_seq : view.body->created_seq;
     if (waiting_seq < q.purge_barrier) r.reasons.push_back(WhyReason::kPurging);
     const JobKey ready_key{c.key.queue, view.priority, c.key.seq};
     const auto& items = q.window.items();
     if (auto it = items.find(ready_key); it != items.end()) {
       r.ahead = static_cast<std::uint64_t>(std::distance(items.begin(), it));
     }
-    if (r.reasons.empty() || (r.ahead && *r.ahead > 0)) r.reasons.push_back(WhyReason::kAheadInLine);
+    if (r.reasons.empty() || (r.ahead && *r.ahead > 0))
+      r.reasons.push_back(WhyReason::kAheadInLine);
   }
   reply(cmd.call, std::move(r));
   return true;

@@ -183,7 +183,8 @@ void EngineImpl::give_back(JobRef job, std::int64_t delay_ms, bool snoozed) {
 
 void EngineImpl::expire_leases() {
   std::uint32_t left = options_.max_expiries_per_turn;
-  while (!lease_deadlines_.empty() && lease_deadlines_.begin()->first <= now_.mono_ms && left-- > 0) {
+  while (!lease_deadlines_.empty() && lease_deadlines_.begin()->first <= now_.mono_ms &&
+         left-- > 0) {
     Lease& lease = leases_.at(lease_deadlines_.begin()->second);
     AttemptEnd end;
     const bool timed_out = lease.deadline_mono_ms >= lease.cap_mono_ms;
@@ -277,8 +278,8 @@ std::variant<FinishedJob, Error> EngineImpl::finish_live(Lease& lease, const Fin
       done.recorded = AttemptOutcome::kReleased;
       JobRef job = end_attempt(lease, std::move(end));
       std::int64_t delay = 0;
-      const bool put_off = outcome.release_reason == "NO_HANDLER" ||
-                           outcome.release_reason == "STILL_RUNNING_HERE";
+      const bool put_off =
+          outcome.release_reason == "NO_HANDLER" || outcome.release_reason == "STILL_RUNNING_HERE";
       if (put_off) {
         const std::uint32_t n = std::min<std::uint32_t>(job.side.handlerless++, 16);
         delay = std::min(base::limits::kNoHandlerDelayMsMax, base::kSecondMs << n);
@@ -313,10 +314,9 @@ std::optional<std::variant<FinishedJob, Error>> EngineImpl::finish_stale(const F
   if (view.where == JobView::Where::kFinal) history = &view.final_record.history;
   if (view.where == JobView::Where::kLive && view.side) history = &view.side->history;
   if (view.where == JobView::Where::kNowhere) {
-    return Error(base::make_error(Reason::kUnknownLease,
-                                  "nothing is known of job " + model::job_id(item.lease.key) +
-                                      " any more",
-                                  "id"));
+    return Error(base::make_error(
+        Reason::kUnknownLease,
+        "nothing is known of job " + model::job_id(item.lease.key) + " any more", "id"));
   }
   if (history != nullptr) {
     for (const model::Attempt& attempt : *history) {
@@ -328,10 +328,10 @@ std::optional<std::variant<FinishedJob, Error>> EngineImpl::finish_stale(const F
       return repeat;
     }
   }
-  Error e = base::make_error(Reason::kLeaseLost,
-                             "this lease has ended; token " + std::to_string(item.lease.token) +
-                                 " changes nothing",
-                             "fencing_token");
+  Error e = base::make_error(
+      Reason::kLeaseLost,
+      "this lease has ended; token " + std::to_string(item.lease.token) + " changes nothing",
+      "fencing_token");
   e.meta["jobId"] = model::job_id(item.lease.key);
   return e;
 }

@@ -34,9 +34,9 @@ struct JobView {
   enum class Where : std::uint8_t { kNowhere, kLive, kFinal };
   Where where = Where::kNowhere;
   JobState state = JobState::kUnknown;
-  BodyPtr body;             // kLive
-  SidePtr side;             // kLive; null when plain
-  Lease* lease = nullptr;   // running
+  BodyPtr body;            // kLive
+  SidePtr side;            // kLive; null when plain
+  Lease* lease = nullptr;  // running
   std::uint8_t priority = 0;
   model::FinalRecord final_record;  // kFinal
 };
@@ -132,8 +132,8 @@ class EngineImpl {
     model::JobBody body;
     std::string payload_hash;
     std::uint8_t priority = 100;
-    std::int64_t due_ms = 0;        // later than now: SCHEDULED
-    model::Blocker blocker;         // kind != 0: BLOCKED
+    std::int64_t due_ms = 0;  // later than now: SCHEDULED
+    model::Blocker blocker;   // kind != 0: BLOCKED
   };
   JobKey insert_job(QueueState& q, NewJob job);
   std::optional<EnqueuedJob> existing_for_key(const model::LedgerEntry& entry, Lookup& look,
@@ -196,7 +196,8 @@ class EngineImpl {
   // ---- engine_finish.cc: ends of attempts
   bool on(const FinishJobs& c, const Command& cmd, Lookup& look);
   std::variant<FinishedJob, Error> finish_live(Lease& lease, const FinishItem& item);
-  std::optional<std::variant<FinishedJob, Error>> finish_stale(const FinishItem& item, Lookup& look);
+  std::optional<std::variant<FinishedJob, Error>> finish_stale(const FinishItem& item,
+                                                               Lookup& look);
   JobRef end_attempt(Lease& lease, AttemptEnd end);
   void retry_or_die(JobRef job, const WorkerOutcome* outcome, bool lost);
   void give_back(JobRef job, std::int64_t delay_ms, bool snoozed);
@@ -277,8 +278,8 @@ class EngineImpl {
   std::set<std::pair<std::int64_t, CallId>> poll_ends_;
   std::map<std::string, std::set<CallId>> polls_by_session_;
   std::map<std::string, CallId> poll_by_request_;
-  std::set<CallId> polls_granted_;   // in this turn
-  std::set<CallId> polls_to_answer_; // cancel news, drain
+  std::set<CallId> polls_granted_;    // in this turn
+  std::set<CallId> polls_to_answer_;  // cancel news, drain
 
   struct TimerMark {};
   Window<model::keys::TimerKey, TimerMark> timers_;

@@ -12,7 +12,8 @@ namespace keys = model::keys;
 using model::Claim;
 
 Error EngineImpl::job_not_found(const JobKey& key) const {
-  Error e = base::make_error(Reason::kJobNotFound, "no job has this id, or it is kept no longer", "id");
+  Error e =
+      base::make_error(Reason::kJobNotFound, "no job has this id, or it is kept no longer", "id");
   e.meta["jobId"] = model::job_id(key);
   return e;
 }
@@ -75,8 +76,9 @@ JobRef EngineImpl::take_job(const JobKey& key, const JobView& view) {
 namespace {
 
 Error final_error(JobState state, std::string what) {
-  Error e = base::make_error(Reason::kAlreadyFinal,
-                             "the job is " + std::string(model::name_of(state)) + "; " + what, "id");
+  Error e =
+      base::make_error(Reason::kAlreadyFinal,
+                       "the job is " + std::string(model::name_of(state)) + "; " + what, "id");
   e.meta["state"] = std::string(model::name_of(state));
   return e;
 }
@@ -234,10 +236,9 @@ bool EngineImpl::on(const DeleteJob& c, const Command& cmd, Lookup& look) {
   if (!view_job(c.key, look, &view)) return false;
   if (view.where == JobView::Where::kNowhere) return reply(cmd.call, job_not_found(c.key)), true;
   if (!model::is_final(view.state)) {
-    Error e = base::make_error(Reason::kNotFinal,
-                               "the job is " + std::string(model::name_of(view.state)) +
-                                   "; cancel it first",
-                               "id");
+    Error e = base::make_error(
+        Reason::kNotFinal,
+        "the job is " + std::string(model::name_of(view.state)) + "; cancel it first", "id");
     e.meta["state"] = std::string(model::name_of(view.state));
     return reply(cmd.call, std::move(e)), true;
   }

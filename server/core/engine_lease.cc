@@ -30,7 +30,8 @@ bool EngineImpl::on(const LeaseJobs& c, const Command& cmd, Lookup&) {
   for (const std::string& name : c.queues) {
     QueueState* q = find_queue(cmd.name_space, name);
     if (q == nullptr) return reply(cmd.call, queue_not_found(name)), true;
-    if (std::find(poll->queues.begin(), poll->queues.end(), q->queue.number) == poll->queues.end()) {
+    if (std::find(poll->queues.begin(), poll->queues.end(), q->queue.number) ==
+        poll->queues.end()) {
       poll->queues.push_back(q->queue.number);
     }
   }
@@ -158,8 +159,8 @@ void EngineImpl::match_all(Turn* turn) {
     return;
   }
   std::uint32_t budget = options_.max_grants_per_turn;
-  // Taken out first: a job that expires at its grant may make another one ready, whose queue is then
-  // matched in the next turn.
+  // Taken out first: a job that expires at its grant may make another one ready, whose queue is
+  // then matched in the next turn.
   const std::set<std::uint32_t> wanted = std::exchange(to_match_, {});
   for (const std::uint32_t number : wanted) {
     auto it = queues_.find(number);
@@ -182,8 +183,7 @@ bool EngineImpl::match(QueueState& q, std::uint32_t* budget) {
     const std::int64_t deadline = head.side && head.side->start_deadline_ms
                                       ? *head.side->start_deadline_ms
                                       : head.body->start_deadline_ms;
-    const bool late =
-        fresh && deadline != 0 && deadline <= now_.wall_ms && !deletions_held();
+    const bool late = fresh && deadline != 0 && deadline <= now_.wall_ms && !deletions_held();
     const bool purged = waiting_seq < q.purge_barrier;
     if (late || purged) {
       JobRef job;

@@ -22,7 +22,8 @@ Error damaged(const std::string& what) {
 std::int64_t restart_jitter_ms(std::uint64_t token, std::int64_t ttl_ms) {
   std::uint64_t h = token * 0x9e3779b97f4a7c15ULL;
   h ^= h >> 32U;
-  return static_cast<std::int64_t>(h % static_cast<std::uint64_t>(std::max<std::int64_t>(1, ttl_ms / 5)));
+  return static_cast<std::int64_t>(
+      h % static_cast<std::uint64_t>(std::max<std::int64_t>(1, ttl_ms / 5)));
 }
 
 }  // namespace
@@ -96,8 +97,8 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
       return damaged("counters of queue \"" + q->queue.name + "\" do not add up");
     }
     if (q->counters.of(JobState::kReady) > 0) q->window.cover_none();
-    for (const JobState group : {JobState::kSucceeded, JobState::kDead, JobState::kCancelled,
-                                 JobState::kExpired}) {
+    for (const JobState group :
+         {JobState::kSucceeded, JobState::kDead, JobState::kCancelled, JobState::kExpired}) {
       if (q->counters.of(group) > 0) next_sweep_ms_[{number, group}] = now_.wall_ms;
     }
   }
@@ -186,8 +187,8 @@ base::Result<bool> EngineImpl::load_grants(const ShardStore& store) {
       lease.grant = state;
       const std::int64_t timeout_ms =
           body->attempt_timeout_ms.value_or(q->second->queue.settings.attempt_timeout_ms);
-      const std::int64_t full = now_.mono_ms + grant.ttl_ms +
-                                restart_jitter_ms(entry.token, grant.ttl_ms);
+      const std::int64_t full =
+          now_.mono_ms + grant.ttl_ms + restart_jitter_ms(entry.token, grant.ttl_ms);
       if (timeout_ms != model::kNoTimeout) {
         // What is left of the attempt, but never less than one ttl: nobody knows when the last
         // heartbeat came.

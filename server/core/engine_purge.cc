@@ -104,7 +104,8 @@ void EngineImpl::end_operation(model::Operation& operation, bool cancelled) {
 }
 
 void EngineImpl::forget_old_operations() {
-  for (auto it = operations_.begin(); it != operations_.end() && operations_.size() > kOperationsKept;) {
+  for (auto it = operations_.begin();
+       it != operations_.end() && operations_.size() > kOperationsKept;) {
     if (!it->second.done) {
       ++it;
       continue;
@@ -122,7 +123,8 @@ void EngineImpl::run_purges() {
     scan.keyspace = Keyspace::kJob;
     scan.begin = operation.cursor;
     scan.end = keys::queue_end(operation.queue);
-    scan.max_rows = std::min<std::uint32_t>(options_.page_rows, base::limits::kSweepRowsPerBatchMax);
+    scan.max_rows =
+        std::min<std::uint32_t>(options_.page_rows, base::limits::kSweepRowsPerBatchMax);
     ReadSpec spec;
     spec.scans.push_back(scan);
     scan.keyspace = Keyspace::kSide;

@@ -20,9 +20,9 @@ QueueState* EngineImpl::queue_of(const JobKey& key) {
 }
 
 Error EngineImpl::queue_not_found(const std::string& name) const {
-  Error e = base::make_error(Reason::kQueueNotFound,
-                             "no queue \"" + name + "\"; create it first (rota queue set " + name + ")",
-                             "queue");
+  Error e = base::make_error(
+      Reason::kQueueNotFound,
+      "no queue \"" + name + "\"; create it first (rota queue set " + name + ")", "queue");
   e.meta["queue"] = name;
   return e;
 }
@@ -110,8 +110,8 @@ bool EngineImpl::on(const SetQueue& c, const Command& cmd, Lookup& look) {
   if (changed) r.before = before;
   if (!request.empty()) {
     DeclaredAnswer answer;
-    answer.declared = created ? Declared::kCreated
-                              : (changed ? Declared::kChanged : Declared::kUnchanged);
+    answer.declared =
+        created ? Declared::kCreated : (changed ? Declared::kChanged : Declared::kUnchanged);
     remember_request(request, c.request, encode_answer(answer));
   }
   reply(cmd.call, std::move(r));
@@ -174,8 +174,8 @@ bool EngineImpl::on(const DeleteQueue& c, const Command& cmd, Lookup&) {
   }
   const std::string user = book_.scheduler_of_queue(cmd.name_space, c.queue);
   if (!user.empty()) {
-    Error e = base::make_error(Reason::kQueueInUse,
-                               "scheduler \"" + user + "\" creates jobs in it", "queue");
+    Error e = base::make_error(Reason::kQueueInUse, "scheduler \"" + user + "\" creates jobs in it",
+                               "queue");
     e.meta["schedulerId"] = user;
     return reply(cmd.call, std::move(e)), true;
   }

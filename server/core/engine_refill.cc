@@ -122,10 +122,10 @@ void EngineImpl::take_page(std::uint32_t number, const std::string& begin, const
     const std::size_t bytes = entry.body->memory_bytes() + (entry.side ? 512 : 0);
     w.offer_page(ready_key, std::move(entry), bytes);
   }
-  const bool last_level = q.counters.levels.lower_bound(limit.queue == number ? limit.priority
-                                                                              : 0) ==
-                              q.counters.levels.end() ||
-                          limit.queue != number;
+  const bool last_level =
+      q.counters.levels.lower_bound(limit.queue == number ? limit.priority : 0) ==
+          q.counters.levels.end() ||
+      limit.queue != number;
   w.finish_refill(last_level ? nullptr : &limit);
   touched_.insert(number);  // seal looks again whether a further page is needed
   window_changed(q);

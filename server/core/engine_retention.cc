@@ -20,9 +20,12 @@ constexpr std::size_t kJobsPerSweep = base::limits::kSweepRowsPerBatchMax;
 
 std::int64_t keep_ms(const model::Retention& r, JobState group) {
   switch (group) {
-    case JobState::kSucceeded: return r.succeeded_ms;
-    case JobState::kDead: return r.dead_ms;
-    default: return r.cancelled_ms;
+    case JobState::kSucceeded:
+      return r.succeeded_ms;
+    case JobState::kDead:
+      return r.dead_ms;
+    default:
+      return r.cancelled_ms;
   }
 }
 
@@ -66,8 +69,8 @@ void EngineImpl::sweep_final(QueueState& q, JobState group) {
   const std::uint32_t number = q.queue.number;
   ScanSpec scan;
   scan.keyspace = Keyspace::kFinal;
-  scan.begin = keys::final_index_begin(number, group,
-                                       q.counters.swept_ms[static_cast<std::size_t>(group)]);
+  scan.begin =
+      keys::final_index_begin(number, group, q.counters.swept_ms[static_cast<std::size_t>(group)]);
   scan.end = keys::final_index_end(number, group);
   scan.max_rows = kIndexRowsPerSweep;
   ReadSpec spec;
@@ -93,7 +96,8 @@ void EngineImpl::sweep_final_page(std::uint32_t number, JobState group, ReadResu
   };
   if (result.pages[0].rows.empty() && result.pages[0].more) {
     // The page stepped over deleted rows only: the next one goes on behind them.
-    const auto seen = keys::time_after(result.pages[0].next, keys::final_index_prefix(number, group));
+    const auto seen =
+        keys::time_after(result.pages[0].next, keys::final_index_prefix(number, group));
     std::int64_t& swept = found->second->counters.swept_ms[static_cast<std::size_t>(group)];
     if (seen) swept = std::max(swept, *seen);
     touch(*found->second);
@@ -162,7 +166,8 @@ void EngineImpl::sweep_final_page(std::uint32_t number, JobState group, ReadResu
     retention_busy_ = false;
     std::size_t examined = 0;
     std::size_t next_view = 0;
-    std::set<JobKey> gone;  // two rows name it when it died, was redriven and died in one millisecond
+    std::set<JobKey>
+        gone;  // two rows name it when it died, was redriven and died in one millisecond
     for (Due& d : *due) {
       std::size_t i = 0;
       for (; i < d.jobs.size() && examined < asked; ++i) {
@@ -274,8 +279,8 @@ void EngineImpl::sweep_dropped() {
   add(Keyspace::kSide, keys::queue_begin(number), keys::queue_end(number));
   add(Keyspace::kPayload, keys::queue_begin(number), keys::queue_end(number));
   add(Keyspace::kFinal, keys::final_begin(number), keys::final_end(number));
-  for (const JobState group : {JobState::kSucceeded, JobState::kDead, JobState::kCancelled,
-                               JobState::kExpired}) {
+  for (const JobState group :
+       {JobState::kSucceeded, JobState::kDead, JobState::kCancelled, JobState::kExpired}) {
     add(Keyspace::kFinal, keys::final_index_begin(number, group, INT64_MIN),
         keys::final_index_end(number, group));
   }
@@ -300,9 +305,11 @@ void EngineImpl::sweep_dropped() {
           model::JobBody body;
           if (model::is_pointer(row) || !model::decode(row, &body)) continue;
           if (body.business_key.empty()) continue;
-          std::string ledger_key = keys::ledger(queue.name_space, body.key_scope, body.business_key);
+          std::string ledger_key =
+              keys::ledger(queue.name_space, body.key_scope, body.business_key);
           const std::string* entry_row = nullptr;
-          if (!look.get(Keyspace::kLedger, ledger_key, &entry_row) || entry_row == nullptr) continue;
+          if (!look.get(Keyspace::kLedger, ledger_key, &entry_row) || entry_row == nullptr)
+            continue;
           model::LedgerEntry entry;
           if (!model::decode(*entry_row, &entry)) std::abort();
           // Only what this job still owns.

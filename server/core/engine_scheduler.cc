@@ -140,11 +140,11 @@ bool SchedulerBook::upsert(const UpsertScheduler& c, const Command& cmd, Lookup&
   }
   auto schedule = validate(c, cmd);
   if (!schedule) return engine_.reply(cmd.call, schedule.error()), true;
-  if (!c.etag.empty() &&
-      (entry == nullptr || c.etag != std::to_string(entry->scheduler.version))) {
+  if (!c.etag.empty() && (entry == nullptr || c.etag != std::to_string(entry->scheduler.version))) {
     engine_.reply_error(cmd.call, Reason::kEtagMismatch,
-                        entry == nullptr ? "the scheduler does not exist"
-                                         : "the scheduler has been changed meanwhile; read it again",
+                        entry == nullptr
+                            ? "the scheduler does not exist"
+                            : "the scheduler has been changed meanwhile; read it again",
                         "etag");
     return true;
   }

@@ -184,8 +184,7 @@ void EngineImpl::end_job(JobRef job, JobState from, JobState to, std::string rea
   const model::Retention& retention = q.queue.settings.retention;
   const std::int64_t keep_ms =
       to == JobState::kSucceeded ? retention.succeeded_ms : retention.cancelled_ms;
-  const bool keep =
-      keep_ms != 0 && !(to == JobState::kSucceeded && retention.succeeded_count == 0);
+  const bool keep = keep_ms != 0 && !(to == JobState::kSucceeded && retention.succeeded_count == 0);
   const model::JobBody& body = *job.body;
   if (keep) {
     model::FinalRecord f;

@@ -72,7 +72,8 @@ std::uint32_t SchedulerBook::process(const Name& name, Entry& entry) {
         render_template(job.business_key, entry.schedule->template_values(fire->nominal_ms))));
   }
   entry.busy = true;
-  engine_.start_task([this, name, planned](Lookup& look) { return apply_plan(name, *planned, look); });
+  engine_.start_task(
+      [this, name, planned](Lookup& look) { return apply_plan(name, *planned, look); });
   return static_cast<std::uint32_t>(planned->plan.actions.size());
 }
 
@@ -133,7 +134,8 @@ void SchedulerBook::fire(Entry& entry, const FireTick& tick, const model::Ledger
   } else if (busy && s.settings.overlap == model::Overlap::kSkip) {
     run.reason = "PREVIOUS_RUN_UNFINISHED";
     run.job = entry.state.last_job;
-  } else if (busy && s.settings.overlap == model::Overlap::kWaitOne && entry.state.waiting.valid()) {
+  } else if (busy && s.settings.overlap == model::Overlap::kWaitOne &&
+             entry.state.waiting.valid()) {
     run.reason = "WAITING_RUN_EXISTS";
     run.job = entry.state.waiting;
   } else if (!ledger_key.empty() && (holder != nullptr || created->contains(ledger_key))) {

@@ -48,7 +48,8 @@ void EngineImpl::del_timer(const TimerKey& timer) {
 void EngineImpl::fire_timers() {
   if (!firing_.empty()) return;  // one read at a time keeps the order and the bound
   if (!deletions_held()) {
-    for (const TimerKey& timer : held_deadlines_) timers_.offer(timer, TimerMark{}, sizeof(TimerKey));
+    for (const TimerKey& timer : held_deadlines_)
+      timers_.offer(timer, TimerMark{}, sizeof(TimerKey));
     held_deadlines_.clear();
   }
   std::vector<TimerKey> due;
@@ -89,9 +90,9 @@ bool EngineImpl::fire(const TimerKey& timer, Lookup& look, bool apply) {
     to_ready(take_job(timer.job, view), JobState::kScheduled);
     return true;
   }
-  const std::int64_t deadline =
-      view.side && view.side->start_deadline_ms ? *view.side->start_deadline_ms
-                                                : view.body->start_deadline_ms;
+  const std::int64_t deadline = view.side && view.side->start_deadline_ms
+                                    ? *view.side->start_deadline_ms
+                                    : view.body->start_deadline_ms;
   const bool granted_before = view.side && view.side->attempts > 0;
   const bool waits = view.state == JobState::kReady || view.state == JobState::kScheduled ||
                      view.state == JobState::kBlocked;
@@ -107,8 +108,8 @@ void EngineImpl::refill_timers() {
   const bool thin = timers_.size() * 2 < options_.timer_window_rows;
   const bool near = timers_.covers_none() || timers_.limit().due_ms < now_.wall_ms + 5'000;
   if (!(timers_.empty() && near) && !(thin && near)) return;
-  const TimerKey from = timers_.covers_none() ? TimerKey{meta_.timers_swept_ms, {}, {}}
-                                              : timers_.limit();
+  const TimerKey from =
+      timers_.covers_none() ? TimerKey{meta_.timers_swept_ms, {}, {}} : timers_.limit();
   ReadSpec spec;
   ScanSpec scan;
   scan.keyspace = Keyspace::kTimer;

@@ -93,9 +93,9 @@ base::Result<model::RequestRecord> repeated_request(const std::string& row, cons
     return base::make_error(Reason::kInternal, "the remembered answer is damaged");
   }
   if (record.body_hash != tag.body_hash) {
-    return base::make_error(Reason::kRequestIdReused,
-                            "this request id was used for a call with other contents; use a new one",
-                            "request_id");
+    return base::make_error(
+        Reason::kRequestIdReused,
+        "this request id was used for a call with other contents; use a new one", "request_id");
   }
   return record;
 }

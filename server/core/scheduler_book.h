@@ -67,8 +67,8 @@ class SchedulerBook {
     model::SchedulerState state;
     std::optional<Schedule> schedule;  // none: its zone is gone from the zone data; it never ticks
     std::optional<std::int64_t> next_ms;
-    bool busy = false;     // due ticks wait for rows
-    bool touched = false;  // state to be written with this turn
+    bool busy = false;                         // due ticks wait for rows
+    bool touched = false;                      // state to be written with this turn
     std::optional<model::RunRecord> open_run;  // ticks that did not run, and may be continued
     std::int64_t next_sweep_ms = 0;
   };

@@ -77,8 +77,8 @@ struct Poll {
   LeaseJobs request;
   std::vector<std::uint32_t> queues;
   std::string request_hash;
-  std::int64_t end_mono_ms = 0;       // answered empty then
-  std::uint64_t grant_number = 0;     // of what it was granted in the turn being built
+  std::int64_t end_mono_ms = 0;    // answered empty then
+  std::uint64_t grant_number = 0;  // of what it was granted in the turn being built
   std::vector<GrantedJob> granted;
   std::size_t granted_bytes = 0;
 };
@@ -90,7 +90,8 @@ struct QueueState {
   std::map<CallId, Poll*> polls;  // by place: in the order they came
   std::set<JobKey> running;
   std::vector<std::uint64_t> purges;  // operations under way
-  std::uint64_t purge_barrier = 0;    // jobs waiting since before this commit are removed, not granted
+  std::uint64_t purge_barrier =
+      0;  // jobs waiting since before this commit are removed, not granted
   std::int64_t last_asked_mono_ms = -1;
   bool counters_touched = false;
   bool match_wanted = false;

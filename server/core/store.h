@@ -104,9 +104,9 @@ struct ReadSpec {
   std::vector<ScanSpec> scans;
 };
 struct ReadResult {
-  CommitSeq at = 0;                               // the newest batch the read could see
+  CommitSeq at = 0;                                // the newest batch the read could see
   std::vector<std::optional<std::string>> values;  // one for each get, nullopt = absent
-  std::vector<ScanPage> pages;                    // one for each scan
+  std::vector<ScanPage> pages;                     // one for each scan
 };
 
 // Failed is fatal for the shard object (and, with the embedded store, for the process): a value
@@ -127,9 +127,9 @@ class InlineExecutor final : public Executor {
   void execute(std::function<void()> work) override { work(); }
 };
 
-// One opened shard. commit() and read() are called from one thread (the engine loop); completions run
-// on whichever thread the executor uses, in the order of the calls. snapshot_read() may be called
-// from any thread.
+// One opened shard. commit() and read() are called from one thread (the engine loop); completions
+// run on whichever thread the executor uses, in the order of the calls. snapshot_read() may be
+// called from any thread.
 class ShardStore {
  public:
   // Destroys without releasing anything: like a crash.

@@ -109,8 +109,8 @@ bool transition_allowed(JobState from, JobState to) {
       return to == S::kReady || to == S::kScheduled || to == S::kBlocked || to == S::kCancelled ||
              to == S::kExpired || to == S::kUnknown;
     case S::kReady:
-      return to == S::kRunning || to == S::kScheduled || to == S::kCancelled ||
-             to == S::kExpired || to == S::kUnknown;
+      return to == S::kRunning || to == S::kScheduled || to == S::kCancelled || to == S::kExpired ||
+             to == S::kUnknown;
     case S::kRunning:
       return to == S::kReady || to == S::kScheduled || to == S::kSucceeded || to == S::kDead ||
              to == S::kCancelled;
@@ -208,9 +208,9 @@ std::string encode(const Side& s) {
   Writer w(kSideFormat);
   w.u8(static_cast<std::uint8_t>(s.claim));
   w.svarint(s.due_ms);
-  w.u8(static_cast<std::uint8_t>(
-      (s.retry_wait ? 1U : 0U) | (s.priority_changed ? 2U : 0U) | (s.run_at_ms ? 4U : 0U) |
-      (s.start_deadline_ms ? 8U : 0U) | (s.cancel_requested ? 16U : 0U)));
+  w.u8(static_cast<std::uint8_t>((s.retry_wait ? 1U : 0U) | (s.priority_changed ? 2U : 0U) |
+                                 (s.run_at_ms ? 4U : 0U) | (s.start_deadline_ms ? 8U : 0U) |
+                                 (s.cancel_requested ? 16U : 0U)));
   w.u8(s.blocker.kind);
   w.str(s.blocker.id);
   w.varint(s.waiting_seq);

@@ -23,9 +23,9 @@ using Labels = std::map<std::string, std::string, std::less<>>;
 // Where a job's body lies, for its whole life. Sorted: queue, then higher priority first, then
 // sequence. 13 bytes as a key. The public job id is its text form (model/job_id.h).
 struct JobKey {
-  std::uint32_t queue = 0;     // queue number, never reused in a shard
-  std::uint8_t priority = 0;   // the first priority, the one given at enqueue
-  std::uint64_t seq = 0;       // dense per queue, from 1
+  std::uint32_t queue = 0;    // queue number, never reused in a shard
+  std::uint8_t priority = 0;  // the first priority, the one given at enqueue
+  std::uint64_t seq = 0;      // dense per queue, from 1
   friend bool operator==(const JobKey&, const JobKey&) = default;
   friend std::strong_ordering operator<=>(const JobKey& a, const JobKey& b) {
     if (auto c = a.queue <=> b.queue; c != 0) return c;
@@ -70,9 +70,9 @@ struct RetryPolicy {
   std::int64_t first_ms = 1'000;
   double factor = 2.0;  // 1 = fixed
   std::int64_t cap_ms = 3'600'000;
-  double jitter = 0.2;                   // share of the delay added at most, 0..1
-  std::vector<std::int64_t> delays_ms;   // when not empty: used instead; the last one repeats
-  std::int64_t give_up_after_ms = 0;     // 0 = no horizon; counted from the first grant
+  double jitter = 0.2;                  // share of the delay added at most, 0..1
+  std::vector<std::int64_t> delays_ms;  // when not empty: used instead; the last one repeats
+  std::int64_t give_up_after_ms = 0;    // 0 = no horizon; counted from the first grant
   friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
 };
 
@@ -82,13 +82,13 @@ inline constexpr std::int64_t kNoTimeout = INT64_MAX;
 struct JobBody {
   std::string kind;
   std::string content_type;
-  std::string payload;             // empty when it lies in a payload row of its own
-  std::uint64_t payload_bytes = 0; // its size wherever it lies
+  std::string payload;              // empty when it lies in a payload row of its own
+  std::uint64_t payload_bytes = 0;  // its size wherever it lies
   bool payload_apart = false;
   Labels labels;
   std::string key_scope;  // ledger scope; meaningful with business_key only
   std::string business_key;
-  std::string payload_hash;  // SHA-256; with business_key only
+  std::string payload_hash;                        // SHA-256; with business_key only
   std::optional<std::int64_t> attempt_timeout_ms;  // unset: the queue's
   std::optional<RetryPolicy> retry;                // unset: the queue's
   std::int64_t run_at_ms = 0;                      // 0 = at once
@@ -134,7 +134,7 @@ enum class Claim : std::uint8_t {
   kScheduled = 1,  // due_ms says until when
   kBlocked = 2,    // blocker says for what
   kDead = 3,
-  kMoved = 4,      // READY, at the pointer row of its changed priority
+  kMoved = 4,  // READY, at the pointer row of its changed priority
 };
 
 struct Blocker {
@@ -145,26 +145,26 @@ struct Blocker {
 
 struct Side {
   Claim claim = Claim::kNone;
-  std::int64_t due_ms = 0;           // kScheduled
-  bool retry_wait = false;           // kScheduled because an attempt ended, not by run_at
-  Blocker blocker;                   // kBlocked
-  std::uint64_t waiting_seq = 0;     // the commit since which it waits (purge barrier)
-  std::uint8_t priority = 0;         // current one; equals the key's unless changed
+  std::int64_t due_ms = 0;        // kScheduled
+  bool retry_wait = false;        // kScheduled because an attempt ended, not by run_at
+  Blocker blocker;                // kBlocked
+  std::uint64_t waiting_seq = 0;  // the commit since which it waits (purge barrier)
+  std::uint8_t priority = 0;      // current one; equals the key's unless changed
   bool priority_changed = false;
   std::optional<std::int64_t> run_at_ms;          // changed by UpdateJob
   std::optional<std::int64_t> start_deadline_ms;  // changed by UpdateJob; 0 = none
-  std::uint32_t attempts = 0;        // ordinal of the last grant; never goes back
-  std::uint32_t attempts_used = 0;   // what counts against max_attempts
-  std::uint32_t releases = 0;        // grants that did not count, since the last redrive
-  std::uint32_t handlerless = 0;     // releases in a row for want of a handler
+  std::uint32_t attempts = 0;                     // ordinal of the last grant; never goes back
+  std::uint32_t attempts_used = 0;                // what counts against max_attempts
+  std::uint32_t releases = 0;     // grants that did not count, since the last redrive
+  std::uint32_t handlerless = 0;  // releases in a row for want of a handler
   std::uint32_t redrives = 0;
-  std::uint64_t last_token = 0;      // the last ended one
+  std::uint64_t last_token = 0;  // the last ended one
   std::int64_t first_granted_ms = 0;
-  std::int64_t ended_ms = 0;         // kDead: since when
+  std::int64_t ended_ms = 0;  // kDead: since when
   std::string dead_reason;
   bool cancel_requested = false;
   std::string cancel_reason;
-  std::vector<Attempt> history;      // the last kMaxAttemptsKept, oldest first
+  std::vector<Attempt> history;  // the last kMaxAttemptsKept, oldest first
   void remember(Attempt attempt);
 };
 

@@ -17,7 +17,8 @@ namespace rota::model {
 
 std::string job_id(const JobKey& key);
 
-// True when the text has the form of an id at all; other text is a bad argument, not an unknown job.
+// True when the text has the form of an id at all; other text is a bad argument, not an unknown
+// job.
 bool is_job_id_form(std::string_view text);
 
 // nullopt when the form is right but no key encodes to this text (a wrong check character).

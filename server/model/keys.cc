@@ -151,7 +151,9 @@ std::optional<FinalIndexKey> parse_final_index(std::string_view key) {
   return k;
 }
 
-std::string scheduler(std::string_view ns, std::string_view id) { return names('s', ns, id).take(); }
+std::string scheduler(std::string_view ns, std::string_view id) {
+  return names('s', ns, id).take();
+}
 std::string scheduler_state(std::string_view ns, std::string_view id) {
   return names('u', ns, id).take();
 }
@@ -236,7 +238,8 @@ std::string expiry_prefix() { return "t"; }
 
 std::string after_prefix(std::string prefix) {
   while (!prefix.empty() && static_cast<std::uint8_t>(prefix.back()) == 0xff) prefix.pop_back();
-  if (!prefix.empty()) prefix.back() = static_cast<char>(static_cast<std::uint8_t>(prefix.back()) + 1);
+  if (!prefix.empty())
+    prefix.back() = static_cast<char>(static_cast<std::uint8_t>(prefix.back()) + 1);
   return prefix;
 }
 

@@ -22,7 +22,7 @@ struct EngineMeta {
   std::uint64_t next_token = 1;  // fencing tokens and scheduler generations
   std::uint32_t next_queue = 1;
   std::uint64_t next_operation = 1;
-  std::int64_t now_ms = 0;         // the newest batch's time; time never goes back
+  std::int64_t now_ms = 0;           // the newest batch's time; time never goes back
   std::int64_t timers_swept_ms = 0;  // no timer row lies before it
   std::int64_t ledger_swept_ms = 0;
   std::int64_t requests_swept_ms = 0;
@@ -59,7 +59,7 @@ enum class LedgerState : std::uint8_t {
 struct LedgerEntry {
   LedgerState state = LedgerState::kHeld;
   JobKey job;
-  std::string kind;          // these three are the fingerprint
+  std::string kind;  // these three are the fingerprint
   std::string content_type;
   std::string payload_hash;  // SHA-256
   std::string result;        // kDone
@@ -71,8 +71,8 @@ struct LedgerEntry {
 struct RequestRecord {
   std::string body_hash;
   std::int64_t created_ms = 0;
-  std::uint64_t seq = 0;   // the commit it was answered with
-  std::string answer;      // method's own encoding
+  std::uint64_t seq = 0;  // the commit it was answered with
+  std::string answer;     // method's own encoding
 };
 
 enum class OperationKind : std::uint8_t { kPurge = 1 };

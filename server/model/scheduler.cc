@@ -44,28 +44,38 @@ JobTemplate get_template(Reader& r) {
 
 std::string_view name_of(Overlap overlap) {
   switch (overlap) {
-    case Overlap::kSkip: return "SKIP";
-    case Overlap::kWaitOne: return "WAIT_ONE";
-    case Overlap::kAllow: return "ALLOW";
+    case Overlap::kSkip:
+      return "SKIP";
+    case Overlap::kWaitOne:
+      return "WAIT_ONE";
+    case Overlap::kAllow:
+      return "ALLOW";
   }
   return "UNKNOWN";
 }
 
 std::string_view name_of(CatchUp catch_up) {
   switch (catch_up) {
-    case CatchUp::kNone: return "NONE";
-    case CatchUp::kLatest: return "LATEST";
-    case CatchUp::kAll: return "ALL";
+    case CatchUp::kNone:
+      return "NONE";
+    case CatchUp::kLatest:
+      return "LATEST";
+    case CatchUp::kAll:
+      return "ALL";
   }
   return "UNKNOWN";
 }
 
 std::string_view name_of(RunOutcome outcome) {
   switch (outcome) {
-    case RunOutcome::kFired: return "FIRED";
-    case RunOutcome::kMerged: return "MERGED";
-    case RunOutcome::kSkipped: return "SKIPPED";
-    case RunOutcome::kMissed: return "MISSED";
+    case RunOutcome::kFired:
+      return "FIRED";
+    case RunOutcome::kMerged:
+      return "MERGED";
+    case RunOutcome::kSkipped:
+      return "SKIPPED";
+    case RunOutcome::kMissed:
+      return "MISSED";
   }
   return "UNKNOWN";
 }

@@ -90,7 +90,7 @@ struct SchedulerState {
   JobKey waiting;                // WAIT_ONE: the job that waits for the others
   JobKey last_job;               // the newest one created
   std::int64_t last_nominal_ms = 0;
-  std::uint64_t runs = 0;        // run records kept
+  std::uint64_t runs = 0;  // run records kept
   std::int64_t runs_swept_ms = 0;
 };
 
@@ -106,9 +106,9 @@ struct RunRecord {
   bool count_is_lower_bound = false;
   RunOutcome outcome = RunOutcome::kFired;
   std::string reason;
-  JobKey job;               // fired: its job; skipped: the run it ran into
+  JobKey job;  // fired: its job; skipped: the run it ran into
   std::int64_t processed_ms = 0;
-  std::uint64_t seq = 0;    // the commit of this record
+  std::uint64_t seq = 0;      // the commit of this record
   std::string business_date;  // of the first tick
   std::string principal;
 };

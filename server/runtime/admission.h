@@ -17,8 +17,8 @@
 
 namespace rota::runtime {
 
-// In the order in which a round takes them. Beats write nothing and are taken without bound, so that
-// no lease ends while its heartbeat waits in line.
+// In the order in which a round takes them. Beats write nothing and are taken without bound, so
+// that no lease ends while its heartbeat waits in line.
 enum class AdmissionClass : std::uint8_t { kBeat = 0, kClosing = 1, kOpening = 2 };
 inline constexpr std::size_t kAdmissionClasses = 3;
 
@@ -44,7 +44,8 @@ class AdmissionQueue {
   explicit AdmissionQueue(AdmissionLimits limits) : limits_(limits) {}
 
   bool admits(AdmissionClass cls, std::size_t bytes) const {
-    const std::size_t percent = cls == AdmissionClass::kOpening ? 100 - limits_.reserve_percent : 100;
+    const std::size_t percent =
+        cls == AdmissionClass::kOpening ? 100 - limits_.reserve_percent : 100;
     // One command alone is never too large: its size was limited at the border.
     return commands_ == 0 || (commands_ + 1 <= limits_.commands * percent / 100 &&
                               bytes_ + bytes <= limits_.bytes * percent / 100);

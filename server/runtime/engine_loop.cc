@@ -25,8 +25,9 @@ constexpr std::int64_t kLookMs = 500;
 constexpr std::size_t kWakeAtCommandsInFlight = 32;
 
 base::Error store_failed() {
-  return base::make_error(Reason::kStoreFailed,
-                          "the server stops; whether the change was kept is unknown until it is back");
+  return base::make_error(
+      Reason::kStoreFailed,
+      "the server stops; whether the change was kept is unknown until it is back");
 }
 
 std::vector<core::LeaseRef> granted(const core::Reply& reply) {
@@ -219,7 +220,8 @@ bool EngineLoop::step() {
   // A large turn that is ready goes to the disk before the answers of the one before it leave, so
   // that the disk is not idle meanwhile; a small one is committed on this thread, so answers first.
   if (small_turn()) release_durable();
-  // What has arrived before a deadline is judged before it: no lease ends while its heartbeat waits.
+  // What has arrived before a deadline is judged before it: no lease ends while its heartbeat
+  // waits.
   if (!in_flight_ && wake_due()) take_commands();
   if (!in_flight_) seal_and_submit();
   release_durable();
@@ -280,8 +282,8 @@ void EngineLoop::handle(const Completion& completion) {
   base::fail_point("after_commit");
 }
 
-// False when the call is not known: answered, or still in the queue. A lease call's answer may already
-// be under way: its entry stays until no turn can hold one.
+// False when the call is not known: answered, or still in the queue. A lease call's answer may
+// already be under way: its entry stays until no turn can hold one.
 bool EngineLoop::forget(CallId call) {
   const auto it = calls_.find(call);
   if (it == calls_.end()) return false;
@@ -346,8 +348,8 @@ void EngineLoop::apply(Incoming incoming, core::Now at) {
   }
   touched_ = true;
   if (!std::holds_alternative<core::AbandonGrant>(command.body)) {
-    Call call{.reply = std::move(incoming.reply), .session_id = {}, .lease = false,
-              .cancelled = false};
+    Call call{
+        .reply = std::move(incoming.reply), .session_id = {}, .lease = false, .cancelled = false};
     if (const auto* lease = std::get_if<core::LeaseJobs>(&command.body)) {
       call.lease = true;
       call.session_id = lease->session_id;
@@ -383,7 +385,6 @@ void EngineLoop::seal_and_submit() {
   wake_wall_ms_ = turn.wake_wall_ms;
   turn_commands_ = turn_items_ = turn_bytes_ = 0;
 
-
   for (core::Reply& reply : turn.replies) {
     if (reply.immediate) answer(std::move(reply));
   }
@@ -401,12 +402,12 @@ void EngineLoop::submit(core::Turn turn) {
     in_flight_ = true;
     in_flight_since_ms_ = clock_.mono_ms();
     if (executor_ != nullptr && executor_->prefer_inline()) ++counts_.inline_commits;
-    store_.commit(batch, seq, [this](core::CommitSeq at, core::Outcome outcome,
-                                     std::string detail) {
-      std::lock_guard lock(mutex_);
-      mail_.completions.push_back({at, outcome, std::move(detail)});
-      wake_locked();
-    });
+    store_.commit(batch, seq,
+                  [this](core::CommitSeq at, core::Outcome outcome, std::string detail) {
+                    std::lock_guard lock(mutex_);
+                    mail_.completions.push_back({at, outcome, std::move(detail)});
+                    wake_locked();
+                  });
   }
   issue_reads(std::move(reads));
 }
@@ -588,8 +589,8 @@ bool EngineLoop::sleep() {
   } else if (touched_ || more_) {
     return true;
   } else {
-    const std::int64_t due = std::min(wake_mono_ms_ - clock_.mono_ms(),
-                                      wake_wall_ms_ - clock_.wall_ms());
+    const std::int64_t due =
+        std::min(wake_mono_ms_ - clock_.mono_ms(), wake_wall_ms_ - clock_.wall_ms());
     // A turn that did nothing although it was due must not make the loop spin.
     wait_ms = std::clamp<std::int64_t>(due, idle_turn_ ? 1 : 0, kLookMs);
     if (wait_ms == 0) return true;

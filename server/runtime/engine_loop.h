@@ -221,7 +221,7 @@ class EngineLoop {
   Mail mail_;
   std::uint64_t refused_ = 0;
   std::size_t wake_at_commands_ = 1;  // while asleep: how many must wait to be worth a wake-up
-  std::size_t payload_reads_ = 0;  // answers on their way through a reader thread
+  std::size_t payload_reads_ = 0;     // answers on their way through a reader thread
   bool asleep_ = false;
   bool poked_ = false;
   bool stopping_ = false;
@@ -231,7 +231,7 @@ class EngineLoop {
   std::unordered_map<core::CallId, Call> calls_;
   std::deque<std::pair<std::uint64_t, core::CallId>> cancelled_;  // gone after this turn's release
   std::vector<core::CallId> early_cancels_;  // of calls that may still be in the queue
-  std::deque<core::Turn> held_;    // given to the store, not yet released
+  std::deque<core::Turn> held_;              // given to the store, not yet released
   bool in_flight_ = false;
   std::int64_t in_flight_since_ms_ = 0;
   std::int64_t last_commit_ms_ = 0;

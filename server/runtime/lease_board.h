@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which jobs run, as of the newest commit: a copy for readers beside the loop. Filled from the grant
-// records at start, then from events when their batch is durable, before any answer of that batch
-// leaves.
+// Which jobs run, as of the newest commit: a copy for readers beside the loop. Filled from the
+// grant records at start, then from events when their batch is durable, before any answer of that
+// batch leaves.
 //
 // How a reader combines it with the store without a wrong answer: ask the board FIRST, then read
-// the store. The store is then at least as new. A final record in the store wins; a side record whose
-// last ended token is not below the board's token means that this attempt has ended meanwhile; else
-// the job is RUNNING with this attempt.
+// the store. The store is then at least as new. A final record in the store wins; a side record
+// whose last ended token is not below the board's token means that this attempt has ended
+// meanwhile; else the job is RUNNING with this attempt.
 //
 // Thread-safe.
 #pragma once

@@ -23,7 +23,8 @@ bool needs_payloads(const core::LeaseReply& reply) {
 bool fill_payloads(const core::ShardStore& store, core::LeaseReply* reply, std::string* fault) {
   core::ReadSpec spec;
   for (const core::GrantedJob& job : reply->jobs) {
-    if (lies_apart(job)) spec.gets.push_back({model::Keyspace::kPayload, model::keys::job(job.key)});
+    if (lies_apart(job))
+      spec.gets.push_back({model::Keyspace::kPayload, model::keys::job(job.key)});
   }
   core::ReadResult read;
   if (store.snapshot_read(spec, &read, fault) != core::ReadError::kNone) return false;

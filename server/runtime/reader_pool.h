@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A few threads for work that blocks on reads: queries, which bypass the loop, and payloads of lease
-// replies. Bounded, so that a burst of listings cannot take the memory of the server.
+// A few threads for work that blocks on reads: queries, which bypass the loop, and payloads of
+// lease replies. Bounded, so that a burst of listings cannot take the memory of the server.
 //
 // Thread-safe.
 #pragma once

@@ -13,9 +13,9 @@ base::Result<Waiters::Id> Waiters::add(const model::JobKey& key, std::int64_t wa
   std::lock_guard lock(mutex_);
   if (draining_) return base::make_error(Reason::kDraining, "the server is shutting down");
   if (ids_.size() >= max_) {
-    return base::make_error(Reason::kTooManyPolls,
-                            "as many calls wait for a job as the server allows: " +
-                                std::to_string(max_));
+    return base::make_error(
+        Reason::kTooManyPolls,
+        "as many calls wait for a job as the server allows: " + std::to_string(max_));
   }
   const Id id = next_id_++;
   const auto it = waiting_.emplace(key, Waiter{.id = id, .timer = 0, .fn = std::move(fn)});

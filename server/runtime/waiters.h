@@ -22,9 +22,9 @@
 namespace rota::runtime {
 
 enum class WaitEnd : std::uint8_t {
-  kFinal = 1,    // the job has ended or was removed; `event` says how
-  kTimeout = 2,  // the wait is over
-  kDraining = 3, // the server is stopping
+  kFinal = 1,     // the job has ended or was removed; `event` says how
+  kTimeout = 2,   // the wait is over
+  kDraining = 3,  // the server is stopping
 };
 
 class Waiters {

@@ -47,8 +47,8 @@ std::vector<WorkerSeen> WorkerBoard::page(std::string_view name_space, std::stri
   for (auto it = sessions_.upper_bound(after); it != sessions_.end() && page.size() < max; ++it) {
     const WorkerSeen& seen = it->second;
     if (seen.name_space != name_space || mono_ms - seen.last_seen_mono_ms > keep_ms_) continue;
-    if (!queue.empty() && std::find(seen.queues.begin(), seen.queues.end(), queue) ==
-                              seen.queues.end()) {
+    if (!queue.empty() &&
+        std::find(seen.queues.begin(), seen.queues.end(), queue) == seen.queues.end()) {
       continue;
     }
     page.push_back(seen);
@@ -58,10 +58,9 @@ std::vector<WorkerSeen> WorkerBoard::page(std::string_view name_space, std::stri
 
 std::size_t WorkerBoard::size(std::int64_t mono_ms) const {
   std::lock_guard lock(mutex_);
-  return static_cast<std::size_t>(
-      std::count_if(sessions_.begin(), sessions_.end(), [&](const auto& entry) {
-        return mono_ms - entry.second.last_seen_mono_ms <= keep_ms_;
-      }));
+  return static_cast<std::size_t>(std::count_if(
+      sessions_.begin(), sessions_.end(),
+      [&](const auto& entry) { return mono_ms - entry.second.last_seen_mono_ms <= keep_ms_; }));
 }
 
 void WorkerBoard::forget_old(std::int64_t mono_ms) {

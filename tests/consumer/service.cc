@@ -17,8 +17,8 @@ int main() {
                               .retry = rota::Retry{.max_attempts = 8},
                               .business_key = "invoice/42"});
   // Nobody listens there: what counts is that the library is found, loaded and answers.
-  const bool as_expected = !job && job.error().code == rota::Code::kUnavailable &&
-                           !job.error().may_have_happened;
+  const bool as_expected =
+      !job && job.error().code == rota::Code::kUnavailable && !job.error().may_have_happened;
   std::puts(as_expected ? "ok" : "unexpected");
   return as_expected ? 0 : 1;
 }

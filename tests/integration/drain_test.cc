@@ -28,13 +28,13 @@ class ManyPolls {
       call->request = lease_request("q", "session-" + std::to_string(i), 1, 30'000);
       calls_.push_back(std::move(call));
       Call& started = *calls_.back();
-      stubs_.back()->async()->LeaseJobs(
-          &started.context, &started.request, &started.response, [this, &started](grpc::Status s) {
-            std::lock_guard lock(mutex_);
-            started.status = std::move(s);
-            ++answered_;
-            changed_.notify_all();
-          });
+      stubs_.back()->async()->LeaseJobs(&started.context, &started.request, &started.response,
+                                        [this, &started](grpc::Status s) {
+                                          std::lock_guard lock(mutex_);
+                                          started.status = std::move(s);
+                                          ++answered_;
+                                          changed_.notify_all();
+                                        });
     }
   }
   bool wait_answered() {

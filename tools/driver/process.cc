@@ -111,7 +111,8 @@ std::optional<Process::Change> Process::wait(std::int64_t at_most_ms) {
 
 bool ServerProcess::start(bool dies_with_parent, const std::vector<std::string>& more) {
   struct stat info {};
-  const std::size_t from = ::stat(log_.c_str(), &info) == 0 ? static_cast<std::size_t>(info.st_size) : 0;
+  const std::size_t from =
+      ::stat(log_.c_str(), &info) == 0 ? static_cast<std::size_t>(info.st_size) : 0;
   std::vector<std::string> command = {binary_, "--data", data_, "--listen", listen_};
   command.insert(command.end(), more.begin(), more.end());
   auto process = Process::start(command, log_, dies_with_parent);
@@ -127,7 +128,8 @@ bool ServerProcess::start(bool dies_with_parent, const std::vector<std::string>&
         const std::string text = read_file(log_, from);
         const std::string mark = "listening on ";
         const auto at = text.find(mark);
-        const auto end = at == std::string::npos ? at : text.find_first_of(" \n\"", at + mark.size());
+        const auto end =
+            at == std::string::npos ? at : text.find_first_of(" \n\"", at + mark.size());
         if (end == std::string::npos) return ended;
         address_ = text.substr(at + mark.size(), end - at - mark.size());
         return true;

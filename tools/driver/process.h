@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Processes started by the drivers (quickstart, soak): each in a process group of its own, its output
-// in a file, and none left behind.
+// Processes started by the drivers (quickstart, soak): each in a process group of its own, its
+// output in a file, and none left behind.
 #pragma once
 
 #include <sys/types.h>
@@ -58,12 +58,14 @@ class Process {
 class ServerProcess {
  public:
   ServerProcess(std::string binary, std::string data, std::string log, std::string listen)
-      : binary_(std::move(binary)), data_(std::move(data)), log_(std::move(log)),
+      : binary_(std::move(binary)),
+        data_(std::move(data)),
+        log_(std::move(log)),
         listen_(std::move(listen)) {}
 
   // Returns when it listens; false (with error()) when it has not after 20 s.
   bool start(bool dies_with_parent, const std::vector<std::string>& more = {});
-  void kill();                                // SIGKILL, and waits
+  void kill();                                       // SIGKILL, and waits
   std::optional<int> stop(std::int64_t at_most_ms);  // SIGTERM; its exit code
   const std::string& address() const { return address_; }
   const std::string& error() const { return error_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program behind tools/quickstart: runs the main job and says what it showed. Exit code 0: every
-// promise holds; 1: one does not; 2: it could not be run.
+// The program behind tools/quickstart: runs the main job and says what it showed. Exit code 0:
+// every promise holds; 1: one does not; 2: it could not be run.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -56,19 +56,24 @@ int main(int argc, char** argv) {
 
   Story story;
   std::string error;
-  fmt::print("[3/5] start     rota-server, data {}/data, every acknowledged write synced\n"
-             "                workers w1 w2 w3; queue \"{}\": at most 1 job at once, lease 5 s\n",
-             options.folder, kQueue);
+  fmt::print(
+      "[3/5] start     rota-server, data {}/data, every acknowledged write synced\n"
+      "                workers w1 w2 w3; queue \"{}\": at most 1 job at once, lease 5 s\n",
+      options.folder, kQueue);
   std::fflush(stdout);
   if (!run_story(options, &story, &error)) {
     fmt::print(stderr, "quickstart: {}\nlogs are in {}\n", error, options.folder);
     return 2;
   }
-  fmt::print("                server at {}\n                three nodes declare scheduler \"{}\" at once: {}, {}, {}\n",
-             story.address, kScheduler, story.declared[0], story.declared[1], story.declared[2]);
-  fmt::print("[4/5] run       one tick a second stands for a day; {} days, {} customers; \"<<\" is a fault made "
-             "on purpose\n",
-             kDays, kDays);
+  fmt::print(
+      "                server at {}\n                three nodes declare scheduler \"{}\" at once: "
+      "{}, {}, {}\n",
+      story.address, kScheduler, story.declared[0], story.declared[1], story.declared[2]);
+  fmt::print(
+      "[4/5] run       one tick a second stands for a day; {} days, {} customers; \"<<\" is a "
+      "fault made "
+      "on purpose\n",
+      kDays, kDays);
   const bool holds = print_and_check(options, story);
   fmt::print("{}  {:.0f} s to run.\n", holds ? "OK, exit 0." : "FAILED, exit 1.",
              static_cast<double>(story.took_ms) / 1000);

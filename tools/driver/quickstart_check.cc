@@ -43,14 +43,22 @@ std::int64_t ms_of(const google::protobuf::Timestamp& t) {
 
 std::string outcome_text(const v1::Attempt& a) {
   switch (a.outcome()) {
-    case v1::ATTEMPT_OUTCOME_SUCCEEDED: return "succeeded";
-    case v1::ATTEMPT_OUTCOME_FAILED: return "failed";
-    case v1::ATTEMPT_OUTCOME_TIMED_OUT: return "timed out";
-    case v1::ATTEMPT_OUTCOME_LOST: return "lost, " + a.failure().message();
-    case v1::ATTEMPT_OUTCOME_RELEASED: return "released";
-    case v1::ATTEMPT_OUTCOME_SNOOZED: return "snoozed";
-    case v1::ATTEMPT_OUTCOME_CANCELLED: return "cancelled";
-    default: return "running";
+    case v1::ATTEMPT_OUTCOME_SUCCEEDED:
+      return "succeeded";
+    case v1::ATTEMPT_OUTCOME_FAILED:
+      return "failed";
+    case v1::ATTEMPT_OUTCOME_TIMED_OUT:
+      return "timed out";
+    case v1::ATTEMPT_OUTCOME_LOST:
+      return "lost, " + a.failure().message();
+    case v1::ATTEMPT_OUTCOME_RELEASED:
+      return "released";
+    case v1::ATTEMPT_OUTCOME_SNOOZED:
+      return "snoozed";
+    case v1::ATTEMPT_OUTCOME_CANCELLED:
+      return "cancelled";
+    default:
+      return "running";
   }
 }
 
@@ -60,20 +68,20 @@ class Judge {
       : options_(options), story_(story), db_(options.folder + "/invoices.db") {}
 
   void print_runs() const {
-    fmt::print("  {:<11} {:<18} {:<8} {:<7} {:<6} {:<5} {:<31} {}\n", "day", "run", "job", "attempt",
-               "worker", "token", "outcome", "effect");
+    fmt::print("  {:<11} {:<18} {:<8} {:<7} {:<6} {:<5} {:<31} {}\n", "day", "run", "job",
+               "attempt", "worker", "token", "outcome", "effect");
     for (std::size_t i = 0; i < story_.runs.size(); ++i) {
       const v1::Run& run = story_.runs[i];
       const int day = day_of(run);
       const v1::Job& job = story_.jobs[i];
-      const double late_s = static_cast<double>(ms_of(run.decide_time()) - ms_of(run.nominal_time())) / 1000;
+      const double late_s =
+          static_cast<double>(ms_of(run.decide_time()) - ms_of(run.nominal_time())) / 1000;
       std::string what = run.outcome() == v1::Run::OUTCOME_FIRED ? "fired" : "not fired";
       if (late_s >= 0.1) what += fmt::format(", late {:.1f} s", late_s);
       bool first = true;
       for (const v1::Attempt& a : job.attempts()) {
-        const std::string fault = first && story_.faults.contains(day)
-                                      ? "   << " + story_.faults.at(day)
-                                      : std::string();
+        const std::string fault =
+            first && story_.faults.contains(day) ? "   << " + story_.faults.at(day) : std::string();
         fmt::print("  {:<11} {:<18} {:<8} {:<7} {:<6} {:<5} {:<31} {}{}\n",
                    first ? fmt::format("2026-11-{:02}", day) : "", first ? what : "",
                    first ? job.id() : "", a.number(), a.worker_id(), a.fencing_token(),
@@ -106,8 +114,7 @@ class Judge {
   }
 
   std::string effect_of(const std::string& job, int attempt) const {
-    const std::string where =
-        " WHERE job='" + job + "' AND attempt=" + std::to_string(attempt);
+    const std::string where = " WHERE job='" + job + "' AND attempt=" + std::to_string(attempt);
     const auto written = query(db_, "SELECT number FROM invoices" + where);
     if (!written.empty()) return "invoice " + written[0].cells[0];
     if (!query(db_, "SELECT 1 FROM refusals" + where + " AND kind='insert'").empty()) {
@@ -150,8 +157,8 @@ class Judge {
       if (said.ends_with(" unchanged")) ++unchanged;
     }
     line("one schedule for 3 nodes, one run a tick",
-         fmt::format("{} ticks, {} runs, {} twice, {} lost, {} late; {} created, {} unchanged", kDays,
-                     story_.runs.size(), twice, lost, late, created, unchanged),
+         fmt::format("{} ticks, {} runs, {} twice, {} lost, {} late; {} created, {} unchanged",
+                     kDays, story_.runs.size(), twice, lost, late, created, unchanged),
          story_.runs.size() == kDays && twice == 0 && lost == 0 && created == 1 && unchanged == 2 &&
              succeeded == kDays);
   }
@@ -198,8 +205,9 @@ class Judge {
   bool overlap_is_the_suspended_one() const {
     const std::string suspended = suspended_execution();
     const auto pairs = overlapping();
-    return std::all_of(pairs.begin(), pairs.end(),
-                       [&](const auto& p) { return p.first == suspended || p.second == suspended; });
+    return std::all_of(pairs.begin(), pairs.end(), [&](const auto& p) {
+      return p.first == suspended || p.second == suspended;
+    });
   }
 
   void dead_workers() {
@@ -211,7 +219,8 @@ class Judge {
       }
     }
     line("a dead worker's job goes to another",
-         fmt::format("{} leases ended, {} second attempts", lost, second), lost == 2 && second == 2);
+         fmt::format("{} leases ended, {} second attempts", lost, second),
+         lost == 2 && second == 2);
   }
 
   void durable() {
@@ -239,7 +248,8 @@ class Judge {
     }
     std::sort(grants.begin(), grants.end());
     bool grow = true;
-    for (std::size_t i = 1; i < grants.size(); ++i) grow = grow && grants[i - 1].second < grants[i].second;
+    for (std::size_t i = 1; i < grants.size(); ++i)
+      grow = grow && grants[i - 1].second < grants[i].second;
     line("tokens grow, also across the restart",
          grants.empty() ? "none"
                         : fmt::format("{} to {} in {} grants", grants.front().second,
@@ -249,8 +259,10 @@ class Judge {
 
   void one_invoice() {
     std::size_t attempts = 0;
-    for (const v1::Job& job : story_.jobs) attempts += static_cast<std::size_t>(job.attempts_size());
-    const auto all = query(db_, "SELECT COUNT(*), COUNT(DISTINCT customer || '/' || day) FROM invoices");
+    for (const v1::Job& job : story_.jobs)
+      attempts += static_cast<std::size_t>(job.attempts_size());
+    const auto all =
+        query(db_, "SELECT COUNT(*), COUNT(DISTINCT customer || '/' || day) FROM invoices");
     const std::int64_t invoices = all.empty() ? 0 : all[0].integer(0);
     const std::int64_t single = all.empty() ? 0 : all[0].integer(1);
     const auto inserts = query(db_, "SELECT COUNT(*) FROM refusals WHERE kind='insert'");
@@ -260,16 +272,18 @@ class Judge {
          invoices == kDays && single == kDays, options_.guard);
     if (options_.guard) {
       if (inserts.empty() || inserts[0].integer(0) < 1) ok_ = false;
-      fmt::print("Not Rota alone: between \"invoice written\" and \"reported\" the database's unique "
-                 "constraint kept the invoice of day {} single.\n"
-                 "With --without-guard (no constraint, no token check) this run ends with 12 invoices "
-                 "and says so.\n",
-                 kDieOnDay);
+      fmt::print(
+          "Not Rota alone: between \"invoice written\" and \"reported\" the database's unique "
+          "constraint kept the invoice of day {} single.\n"
+          "With --without-guard (no constraint, no token check) this run ends with 12 invoices "
+          "and says so.\n",
+          kDieOnDay);
     } else {
-      fmt::print("Without the guard {} customers were invoiced twice: once more by the retry of the "
-                 "killed worker, once more by the suspended one. The guard is the database's: see "
-                 "examples/invoices.\n",
-                 invoices - single);
+      fmt::print(
+          "Without the guard {} customers were invoiced twice: once more by the retry of the "
+          "killed worker, once more by the suspended one. The guard is the database's: see "
+          "examples/invoices.\n",
+          invoices - single);
       if (invoices - single < 2) ok_ = false;  // then this run has shown nothing
     }
   }

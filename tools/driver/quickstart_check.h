@@ -9,8 +9,8 @@
 
 namespace rota::driver {
 
-// Prints the table of runs and the table of promises. True when every promise of Rota holds; without
-// the guard the doubled invoices are shown and are no failure of Rota's.
+// Prints the table of runs and the table of promises. True when every promise of Rota holds;
+// without the guard the doubled invoices are shown and are no failure of Rota's.
 bool print_and_check(const StoryOptions& options, const Story& story);
 
 }  // namespace rota::driver

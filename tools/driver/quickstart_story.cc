@@ -48,7 +48,9 @@ std::int64_t query_int(const std::string& db_path, const std::string& sql) {
 class Stage {
  public:
   Stage(const StoryOptions& options, Story* story)
-      : options_(options), story_(story), db_(options.folder + "/invoices.db"),
+      : options_(options),
+        story_(story),
+        db_(options.folder + "/invoices.db"),
         server_(options.bin + "/rota-server", options.folder + "/data",
                 options.folder + "/server.log", options.listen) {}
 
@@ -102,13 +104,30 @@ class Stage {
   bool start_workers(std::string* error) {
     for (int i = 1; i <= 3; ++i) {
       const std::string id = "w" + std::to_string(i);
-      auto worker = Process::start(
-          {options_.bin + "/invoice-worker", "--id", id, "--server", server_.address(), "--queue",
-           kQueue, "--db", db_, "--customers", options_.customers, "--guard",
-           options_.guard ? "1" : "0", "--first-tick-ms", std::to_string(story_->first_tick_ms),
-           "--lease-ttl-ms", "5000", "--die-on-day", std::to_string(kDieOnDay), "--suspend-on-day",
-           std::to_string(kSuspendOnDay), "--slow-on-day", std::to_string(kServerDiesOnDay)},
-          options_.folder + "/" + id + ".log", !options_.keep);
+      auto worker = Process::start({options_.bin + "/invoice-worker",
+                                    "--id",
+                                    id,
+                                    "--server",
+                                    server_.address(),
+                                    "--queue",
+                                    kQueue,
+                                    "--db",
+                                    db_,
+                                    "--customers",
+                                    options_.customers,
+                                    "--guard",
+                                    options_.guard ? "1" : "0",
+                                    "--first-tick-ms",
+                                    std::to_string(story_->first_tick_ms),
+                                    "--lease-ttl-ms",
+                                    "5000",
+                                    "--die-on-day",
+                                    std::to_string(kDieOnDay),
+                                    "--suspend-on-day",
+                                    std::to_string(kSuspendOnDay),
+                                    "--slow-on-day",
+                                    std::to_string(kServerDiesOnDay)},
+                                   options_.folder + "/" + id + ".log", !options_.keep);
       if (!worker) return *error = "cannot start worker " + id, false;
       workers_[id] = std::move(*worker);
     }
@@ -144,10 +163,9 @@ class Stage {
     }
     // The resumed handler has tried its write by now, or will within moments.
     if (!suspended_.empty()) {
-      const std::string tried =
-          options_.guard ? "SELECT COUNT(*) FROM refusals WHERE kind='stale'"
-                         : "SELECT COUNT(*)-1 FROM invoices WHERE customer=" +
-                               std::to_string(kSuspendOnDay);
+      const std::string tried = options_.guard ? "SELECT COUNT(*) FROM refusals WHERE kind='stale'"
+                                               : "SELECT COUNT(*)-1 FROM invoices WHERE customer=" +
+                                                     std::to_string(kSuspendOnDay);
       if (!wait_until([&] { return query_int(db_, tried) >= 1; }, 10'000)) {
         return *error = "the resumed worker did not try its write", false;
       }
@@ -353,16 +371,23 @@ int declare_node(const std::string& address, std::int64_t first_tick_ms, std::in
   s->mutable_job()->set_kind("daily-invoice");
   s->mutable_job()->set_business_key("invoice/{{nominal_time}}");
   s->mutable_job()->mutable_payload()->set_data(R"({"tick":"{{nominal_time}}"})");
-  std::this_thread::sleep_for(std::chrono::milliseconds(std::max<std::int64_t>(0, at_ms - wall_ms())));
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(std::max<std::int64_t>(0, at_ms - wall_ms())));
   auto r = client.upsert_scheduler(upsert);
   if (!r) {
     std::cout << r.error().reason << ": " << r.error().message << std::endl;
     return 1;
   }
   switch (r->result()) {
-    case v1::UpsertSchedulerResponse::RESULT_CREATED: std::cout << "created" << std::endl; break;
-    case v1::UpsertSchedulerResponse::RESULT_UNCHANGED: std::cout << "unchanged" << std::endl; break;
-    default: std::cout << "changed" << std::endl; break;
+    case v1::UpsertSchedulerResponse::RESULT_CREATED:
+      std::cout << "created" << std::endl;
+      break;
+    case v1::UpsertSchedulerResponse::RESULT_UNCHANGED:
+      std::cout << "unchanged" << std::endl;
+      break;
+    default:
+      std::cout << "changed" << std::endl;
+      break;
   }
   return 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The main job, end to end: one scheduler declared by three processes, ten ticks, three workers, one
-// server; a worker killed after its effect, a worker suspended beyond its lease, the server killed in
-// mid-job. The story runs it and keeps what was seen; quickstart_check.h judges.
+// The main job, end to end: one scheduler declared by three processes, ten ticks, three workers,
+// one server; a worker killed after its effect, a worker suspended beyond its lease, the server
+// killed in mid-job. The story runs it and keeps what was seen; quickstart_check.h judges.
 #pragma once
 
 #include <cstdint>
@@ -40,18 +40,18 @@ struct Fault {
 struct Story {
   std::int64_t first_tick_ms = 0;
   std::string address;
-  std::vector<std::string> declared;       // "node-a created", ...
-  std::vector<v1::Run> runs;               // of the ten ticks, oldest first, with their jobs
-  std::vector<v1::Job> jobs;               // with attempts, in the order of the ticks
-  std::map<int, std::string> faults;       // by day, what was done
-  std::string late_finish_reason;          // what the server said to the stale token
+  std::vector<std::string> declared;  // "node-a created", ...
+  std::vector<v1::Run> runs;          // of the ten ticks, oldest first, with their jobs
+  std::vector<v1::Job> jobs;          // with attempts, in the order of the ticks
+  std::map<int, std::string> faults;  // by day, what was done
+  std::string late_finish_reason;     // what the server said to the stale token
   std::uint64_t late_finish_token = 0;
-  std::size_t acknowledged = 0;            // writes before the server was killed
-  std::size_t found = 0;                   // of them, after it was back
+  std::size_t acknowledged = 0;  // writes before the server was killed
+  std::size_t found = 0;         // of them, after it was back
   std::int64_t server_down_ms = 0;
   std::int64_t took_ms = 0;
-  bool clean_end = false;                  // server drained with 0, nothing left behind
-  std::vector<std::string> left_running;   // with --keep
+  bool clean_end = false;                 // server drained with 0, nothing left behind
+  std::vector<std::string> left_running;  // with --keep
 };
 
 // False with *error when it could not be run to its end.

@@ -16,8 +16,8 @@ namespace rota::worker {
 // the command has ended gets KILL. Thread-safe.
 class ExecHandler {
  public:
-  // `grace`: between TERM and KILL, cut so that all is over when the lease is. Ignores SIGPIPE in this
-  // process from here on.
+  // `grace`: between TERM and KILL, cut so that all is over when the lease is. Ignores SIGPIPE in
+  // this process from here on.
   ExecHandler(std::vector<std::string> command, Millis grace);
 
   Outcome operator()(Context& context);

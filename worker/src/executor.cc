@@ -10,7 +10,8 @@ namespace rota::internal {
 namespace {
 
 constexpr std::chrono::microseconds kPace{100};
-// A thread that took a job so short ago is likely back for the next one before another could be woken.
+// A thread that took a job so short ago is likely back for the next one before another could be
+// woken.
 constexpr std::chrono::microseconds kLively{50};
 // More than this taken between two looks: the handlers are short, and more threads would only cost.
 constexpr std::size_t kShortJobs = 8;

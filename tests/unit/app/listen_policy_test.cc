@@ -33,9 +33,9 @@ TEST(ParseListen, AddressesAndPorts) {
 }
 
 TEST(ParseListen, RefusesWithAnExample) {
-  for (const char* text : {"", "7500", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:x",
-                           "127.0.0.1:-1", "::1:7500", "example.org:7500", "[127.0.0.1:7500",
-                           "127.0.0.1: 1"}) {
+  for (const char* text :
+       {"", "7500", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:x", "127.0.0.1:-1",
+        "::1:7500", "example.org:7500", "[127.0.0.1:7500", "127.0.0.1: 1"}) {
     const auto listen = parse_listen(text);
     ASSERT_FALSE(listen) << text;
     EXPECT_EQ(listen.error().field, "listen");
@@ -84,8 +84,8 @@ constexpr Kind kKinds[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Ranges, Classify, testing::ValuesIn(kKinds));
 
-const std::vector<Interface> kContainer = {{"lo", "127.0.0.1"}, {"eth0", "172.18.0.3"},
-                                           {"eth0", "fe80::42"}};
+const std::vector<Interface> kContainer = {
+    {"lo", "127.0.0.1"}, {"eth0", "172.18.0.3"}, {"eth0", "fe80::42"}};
 const std::vector<Interface> kHost = {{"lo", "127.0.0.1"}, {"eth0", "203.0.113.9"}};
 
 std::optional<std::string> refused(const std::string& listen, bool allow,
@@ -103,7 +103,8 @@ TEST(ListenPolicy, APrivateAddressNeedsTheSwitch) {
   ASSERT_TRUE(why);
   EXPECT_THAT(*why, HasSubstr("--allow-plaintext-private"));
   EXPECT_FALSE(refused("10.1.2.3:7500", true));
-  EXPECT_FALSE(refused("10.1.2.3:7500", true, kHost)) << "one address is named, the others stay shut";
+  EXPECT_FALSE(refused("10.1.2.3:7500", true, kHost))
+      << "one address is named, the others stay shut";
   EXPECT_FALSE(refused("[fd00::1]:7500", true));
   EXPECT_FALSE(refused("169.254.7.7:7500", true));
 }

@@ -15,8 +15,8 @@
 namespace rota::app {
 namespace {
 
-using ::testing::IsEmpty;
 using rota::testing::EngineHarness;
+using ::testing::IsEmpty;
 
 core::EngineOptions small_engine() {
   core::EngineOptions options;
@@ -55,8 +55,10 @@ class RandomHistory {
         h_.call(core::CancelJob{any_job(), "no more"});
         return;
       case 8:
-        h_.call(core::UpdateJob{any_job(), static_cast<std::uint8_t>(below(4) * 50),
-                                below(2) == 0 ? std::optional<std::int64_t>() : later(), {}});
+        h_.call(core::UpdateJob{any_job(),
+                                static_cast<std::uint8_t>(below(4) * 50),
+                                below(2) == 0 ? std::optional<std::int64_t>() : later(),
+                                {}});
         return;
       case 9:
         h_.call(core::RedriveJob{any_job()});

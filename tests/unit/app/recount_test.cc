@@ -22,13 +22,13 @@ namespace {
 namespace keys = model::keys;
 using core::Keyspace;
 using model::JobKey;
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using rota::testing::EngineHarness;
 using rota::testing::failed;
 using rota::testing::job;
 using rota::testing::succeeded;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // A store with one of everything.
 class RecountTest : public ::testing::Test {
@@ -147,26 +147,24 @@ TEST_F(RecountTest, ALostTimerIsFound) {
     const auto side = h_.side(retrying_);
     ASSERT_TRUE(side);
     if (side->claim == model::Claim::kScheduled) {
-      b.del(Keyspace::kTimer,
-            keys::timer({side->due_ms, keys::TimerKind::kPromote, retrying_}));
+      b.del(Keyspace::kTimer, keys::timer({side->due_ms, keys::TimerKind::kPromote, retrying_}));
     }
     std::int64_t deadline_ms = 0;
     model::JobBody body;
     ASSERT_TRUE(model::decode(row(Keyspace::kJob, keys::job(deadline_)), &body));
     deadline_ms = body.start_deadline_ms;
-    b.del(Keyspace::kTimer,
-          keys::timer({deadline_ms, keys::TimerKind::kStartDeadline, deadline_}));
+    b.del(Keyspace::kTimer, keys::timer({deadline_ms, keys::TimerKind::kStartDeadline, deadline_}));
   });
   EXPECT_THAT(found, Contains(HasSubstr("has a start deadline and no timer")));
 }
 
 TEST_F(RecountTest, AStrayTimerIsFound) {
   const std::int64_t later_ms = h_.wall_ms() + 1'000'000;
-  EXPECT_THAT(after([&](core::Batch& b) {
-                b.put(Keyspace::kTimer,
-                      keys::timer({later_ms, keys::TimerKind::kPromote, large_}), "");
-              }),
-              Contains(HasSubstr("nothing waits for")));
+  EXPECT_THAT(
+      after([&](core::Batch& b) {
+        b.put(Keyspace::kTimer, keys::timer({later_ms, keys::TimerKind::kPromote, large_}), "");
+      }),
+      Contains(HasSubstr("nothing waits for")));
 }
 
 TEST_F(RecountTest, ALostPointerIsFound) {

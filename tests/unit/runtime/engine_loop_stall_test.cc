@@ -11,8 +11,8 @@ namespace {
 
 using testing::Each;
 using testing::Ge;
-using testing::Not;
 using testing::IsEmpty;
+using testing::Not;
 
 TEST_F(EngineLoopTest, AProcessThatWasStoppedTellsTheEngineHowLong) {
   start();

@@ -115,9 +115,8 @@ TEST_F(EngineLoopTest, ClosingCommandsAreTakenBeforeOpeningOnes) {
   executor_.let_through();
   ASSERT_TRUE(engine_.wait([&] { return engine_.applied_.size() == 4; }));
   const auto index = [](const core::CommandBody& body) { return static_cast<int>(body.index()); };
-  EXPECT_THAT(engine_.applied_,
-              ElementsAre(index(core::EnqueueJobs{}), index(core::Heartbeat{}),
-                          index(core::FinishJobs{}), index(core::EnqueueJobs{})));
+  EXPECT_THAT(engine_.applied_, ElementsAre(index(core::EnqueueJobs{}), index(core::Heartbeat{}),
+                                            index(core::FinishJobs{}), index(core::EnqueueJobs{})));
 }
 
 TEST_F(EngineLoopTest, AFullQueueRefusesOpeningCommandsFirst) {

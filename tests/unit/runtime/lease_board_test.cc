@@ -51,8 +51,8 @@ TEST(LeaseBoard, HoldsAnAttemptFromItsGrantToItsEnd) {
 TEST(LeaseBoard, EveryEndOfAJobEndsItsAttempt) {
   LeaseBoard board;
   board.publish({granted(job(1, 1), 1), granted(job(1, 2), 2)});
-  board.publish({ended(job(1, 1), 1, JobEvent::Kind::kFinal),
-                 ended(job(1, 2), 0, JobEvent::Kind::kRemoved)});
+  board.publish(
+      {ended(job(1, 1), 1, JobEvent::Kind::kFinal), ended(job(1, 2), 0, JobEvent::Kind::kRemoved)});
   EXPECT_EQ(board.size(), 0U);
 }
 

@@ -89,11 +89,11 @@ class HeldExecutor final : public core::Executor {
   bool through_ = false;
 };
 
-// Answers each kind of command in a fixed way: an enqueue writes one row, a heartbeat is answered at
-// once, an explanation changes nothing, a lease call is parked until grant().
+// Answers each kind of command in a fixed way: an enqueue writes one row, a heartbeat is answered
+// at once, an explanation changes nothing, a lease call is parked until grant().
 class FakeEngine final : public EnginePort {
  public:
-    void apply(core::Command command, core::Now) override {
+  void apply(core::Command command, core::Now) override {
     std::lock_guard lock(mutex_);
     applied_.push_back(static_cast<int>(command.body.index()));
     changed_.notify_all();
@@ -102,7 +102,8 @@ class FakeEngine final : public EnginePort {
       batch_->put(core::Keyspace::kMeta, "row" + std::to_string(command.call), "value");
       replies_.push_back({.call = command.call, .body = core::EnqueueReply{}});
     } else if (std::holds_alternative<core::Heartbeat>(command.body)) {
-      immediate_.push_back({.call = command.call, .body = core::HeartbeatReply{}, .immediate = true});
+      immediate_.push_back(
+          {.call = command.call, .body = core::HeartbeatReply{}, .immediate = true});
     } else if (std::holds_alternative<core::LeaseJobs>(command.body)) {
       if (drained_) {
         replies_.push_back({.call = command.call, .body = core::LeaseReply{}});

@@ -18,7 +18,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-
 class Process {
  public:
   explicit Process(std::vector<std::string> arguments) {
