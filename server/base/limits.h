@@ -105,7 +105,7 @@ inline constexpr std::int64_t kSchedulersDefault =
 inline constexpr std::int64_t kIntervalMsMin = kSecondMs;
 inline constexpr std::int64_t kLateToleranceMsDefault = 10 * kSecondMs;  // option late_tolerance
 inline constexpr int kTicksPerSchedulerBatchMax = 100;
-inline constexpr std::int64_t kCatchUpWindowMsDefault = 365 * kDayMs;
+inline constexpr std::int64_t kCatchUpWindowMsDefault = kYearMs;  // a tick a year ago is in it
 inline constexpr std::int64_t kCatchUpWindowMsMax = 10 * kYearMs;
 inline constexpr int kCatchUpRunsDefault = 1'000;
 inline constexpr int kCatchUpRunsMax = 100'000;
@@ -140,8 +140,7 @@ inline constexpr int kScanPageRowsMax = 1'024;
 inline constexpr int kPrefetchRoundsMax = 3;
 inline constexpr int kWindowRowsDefault = 4'096;                // of one queue
 inline constexpr std::int64_t kWindowBytesDefault = 64 * kMiB;  // of all queues together
-inline constexpr std::int64_t kHeadAdvanceMs = kSecondMs;
-inline constexpr int kHeadAdvanceDeletes = 10'000;
+inline constexpr int kHeadAdvanceDeletes = 10'000;  // then the head is looked for without a poll
 inline constexpr std::uint64_t kTokenMax = (std::uint64_t{1} << 53) - 1;  // exact in a double
 
 // --- the clock -----------------------------------------------------------------------------------

@@ -126,7 +126,9 @@ bool transition_allowed(JobState from, JobState to) {
 
 std::size_t JobBody::memory_bytes() const {
   std::size_t n = sizeof(JobBody) + kind.size() + content_type.size() + payload.size() +
-                  business_key.size() + key_scope.size() + scheduler_id.size();
+                  business_key.size() + key_scope.size() + payload_hash.size() +
+                  scheduler_id.size() + business_date.size() + principal.size() +
+                  nominal_ms.size() * sizeof(std::int64_t);
   for (const auto& [k, v] : labels) n += k.size() + v.size() + 64;
   return n;
 }
@@ -134,6 +136,16 @@ std::size_t JobBody::memory_bytes() const {
 void Side::remember(Attempt attempt) {
   history.push_back(std::move(attempt));
   if (history.size() > kMaxAttemptsKept) history.erase(history.begin());
+}
+
+std::size_t Side::memory_bytes() const {
+  std::size_t n = sizeof(Side) + blocker.id.size() + dead_reason.size() + cancel_reason.size();
+  for (const Attempt& a : history) {
+    n += sizeof(Attempt) + a.worker_id.size() + a.session_id.size() + a.failure.type.size() +
+         a.failure.message.size() + a.failure.detail.size() + a.release_reason.size() +
+         a.log_tail.size();
+  }
+  return n;
 }
 
 std::string encode(const JobBody& b) {

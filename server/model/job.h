@@ -48,6 +48,9 @@ enum class JobState : std::uint8_t {
 };
 constexpr int kJobStateCount = 9;
 bool is_final(JobState state);
+// Each of them has a retention of its own; DEAD is left by redrive only.
+inline constexpr JobState kFinalStates[] = {JobState::kSucceeded, JobState::kDead,
+                                            JobState::kCancelled, JobState::kExpired};
 std::string_view name_of(JobState state);
 // The whole life of a job: the transitions that exist. docs/ARCHITECTURE.md draws it; a test
 // compares the two. kUnknown stands for "not there": before enqueue and after removal.
@@ -166,6 +169,7 @@ struct Side {
   std::string cancel_reason;
   std::vector<Attempt> history;  // the last kMaxAttemptsKept, oldest first
   void remember(Attempt attempt);
+  std::size_t memory_bytes() const;
 };
 
 // What retention keeps of a job that ended SUCCEEDED, CANCELLED or EXPIRED.

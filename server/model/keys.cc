@@ -205,6 +205,16 @@ std::string expiry(std::int64_t ms, std::uint64_t seq) {
   return w.take();
 }
 
+std::string spent_requests(std::int64_t ms, std::uint64_t seq) {
+  Writer w;
+  w.u8('s');
+  w.time_key(-1 - ms);  // never overflows, and the later the smaller
+  w.u64(~seq);
+  return w.take();
+}
+std::string spent_begin() { return "s"; }
+std::string spent_end(std::int64_t since_ms) { return after(spent_requests(since_ms, 0)); }
+
 std::string expiry_end() { return after_prefix("t"); }
 
 std::optional<std::int64_t> parse_expiry(std::string_view key) {

@@ -21,7 +21,8 @@
 //   kLedger      'e' | namespace | scope | key                ledger entry
 //                't' | time | commit u64                      entries to retire
 //   kRequest     'r' | method u8 | namespace | request id     remembered answer
-//                't' | time | commit u64                      answers to forget
+//                's' | time, newest first | commit            ids of lease calls that are spent
+//                't' | time | commit u64                      rows of both to forget
 #pragma once
 
 #include <cstdint>
@@ -90,6 +91,11 @@ std::string run_end(std::string_view name_space, std::string_view id);
 
 std::string ledger(std::string_view name_space, std::string_view scope, std::string_view key);
 std::string request(std::uint8_t method, std::string_view name_space, std::string_view request_id);
+// Of the lease calls that ended in one commit; later ones lie first. The range of those since a
+// time, which is inclusive: begin to end.
+std::string spent_requests(std::int64_t ms, std::uint64_t seq);
+std::string spent_begin();
+std::string spent_end(std::int64_t since_ms);
 // The expiry index of ledger and request keyspaces.
 std::string expiry(std::int64_t ms, std::uint64_t seq);
 std::string expiry_begin(std::int64_t ms);

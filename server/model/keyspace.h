@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace rota::model {
 
@@ -24,5 +25,13 @@ enum class Keyspace : std::uint8_t {
   kLock = 13,       // named locks
 };
 inline constexpr int kKeyspaceCount = 14;
+
+// For messages: "grant", "side".
+constexpr std::string_view name_of(Keyspace keyspace) {
+  constexpr std::string_view kNames[kKeyspaceCount] = {
+      "meta",    "queue-state", "grant",     "job", "side",   "payload", "timer",
+      "blocked", "final",       "scheduler", "run", "ledger", "request", "lock"};
+  return kNames[static_cast<std::size_t>(keyspace)];
+}
 
 }  // namespace rota::model

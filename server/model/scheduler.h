@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/limits.h"
 #include "model/job.h"
 
 namespace rota::model {
@@ -25,8 +26,8 @@ std::string_view name_of(CatchUp catch_up);
 
 struct CatchUpPolicy {
   CatchUp mode = CatchUp::kLatest;
-  std::int64_t window_ms = 366LL * 24 * 3600 * 1000;
-  std::uint32_t max_runs = 1000;
+  std::int64_t window_ms = base::limits::kCatchUpWindowMsDefault;
+  std::uint32_t max_runs = base::limits::kCatchUpRunsDefault;
   friend bool operator==(const CatchUpPolicy&, const CatchUpPolicy&) = default;
 };
 

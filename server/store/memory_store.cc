@@ -17,6 +17,8 @@ using core::ReadError;
 
 namespace {
 
+constexpr std::uint64_t kMostStepped = 10'000;  // by one page, deleted rows included
+
 std::size_t index(core::Keyspace keyspace) { return static_cast<std::size_t>(keyspace); }
 
 }  // namespace
@@ -237,6 +239,11 @@ void MemoryDisk::set_pressure(core::Pressure pressure) {
   pressure_ = pressure;
 }
 
+void MemoryDisk::damage(core::Keyspace keyspace, const std::string& key, std::string value) {
+  std::lock_guard lock(mutex_);
+  rows_[index(keyspace)].insert_or_assign(key, std::move(value));
+}
+
 void MemoryDisk::begin_incarnation() {
   std::lock_guard lock(mutex_);
   ++incarnation_;
@@ -257,8 +264,9 @@ void MemoryDisk::apply(const Batch& batch, CommitSeq seq) {
     Rows& rows = rows_[index(key.first)];
     if (change) {
       rows.insert_or_assign(key.second, *change);
-    } else {
-      rows.erase(key.second);
+      deleted_[index(key.first)].erase(key.second);
+    } else if (rows.erase(key.second) > 0) {
+      deleted_[index(key.first)].insert(key.second);
     }
   }
   committed_ = seq;
@@ -311,28 +319,44 @@ ReadError MemoryDisk::run_read(Epoch epoch, const core::ReadSpec& spec, core::Re
     result->values.push_back(it == rows.end() ? std::nullopt : std::optional(it->second));
   }
   for (const core::ScanSpec& one : spec.scans) {
-    result->pages.push_back(scan(one));
-    *largest_scan = std::max<std::uint64_t>(*largest_scan, result->pages.back().rows.size());
+    std::uint64_t stepped = 0;
+    result->pages.push_back(scan(one, &stepped));
+    *largest_scan = std::max(*largest_scan, stepped);
   }
   return ReadError::kNone;
 }
 
-core::ScanPage MemoryDisk::scan(const core::ScanSpec& spec) const {
+core::ScanPage MemoryDisk::scan(const core::ScanSpec& spec, std::uint64_t* stepped) const {
   if (spec.end.empty()) programming_error("a scan without an upper bound");
   core::ScanPage page;
+  *stepped = 0;
   const Rows& rows = rows_[index(spec.keyspace)];
+  const auto& deleted = deleted_[index(spec.keyspace)];
   std::uint32_t most = std::max(spec.max_rows, 1U);
   if (page_rows_ != 0) most = std::min(most, page_rows_);
   std::size_t bytes = 0;
+  auto gone = deleted.lower_bound(spec.begin);
+  const auto end_at = [&](const std::string& next) {
+    page.more = true;
+    page.next = next;
+    return page;
+  };
+  // Deleted rows that lie before `key` are stepped over, as far as one page goes.
+  const auto step_over = [&](const std::string& key) {
+    for (; gone != deleted.end() && *gone < key && *stepped < kMostStepped; ++gone) ++*stepped;
+    return gone == deleted.end() || *gone >= key;
+  };
   for (auto it = rows.lower_bound(spec.begin); it != rows.end() && it->first < spec.end; ++it) {
+    if (!step_over(it->first)) return end_at(*gone);
     bytes += it->first.size() + it->second.size();
-    if (page.rows.size() >= most || (!page.rows.empty() && bytes > spec.max_bytes)) {
-      page.more = true;
-      page.next = it->first;
-      break;
+    if (page.rows.size() >= most || (!page.rows.empty() && bytes > spec.max_bytes) ||
+        *stepped >= kMostStepped) {
+      return end_at(it->first);
     }
     page.rows.emplace_back(it->first, it->second);
+    ++*stepped;
   }
+  if (!step_over(spec.end)) return end_at(*gone);
   return page;
 }
 

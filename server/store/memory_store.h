@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "core/store.h"
@@ -49,6 +50,8 @@ class MemoryDisk : public std::enable_shared_from_this<MemoryDisk> {
   // Pages end early after this many rows, as a store may end them; 0 = never.
   void set_page_rows(std::uint32_t rows);
   void set_pressure(core::Pressure pressure);
+  // Overwrites a row behind everybody's back, as a fault of the disk that no checksum caught would.
+  void damage(core::Keyspace keyspace, const std::string& key, std::string value);
   // What a restore from backup does.
   void begin_incarnation();
 
@@ -68,7 +71,8 @@ class MemoryDisk : public std::enable_shared_from_this<MemoryDisk> {
   core::Outcome run_commit(core::Epoch epoch, core::CommitSeq seq, std::string* detail);
   core::ReadError run_read(core::Epoch epoch, const core::ReadSpec& spec, core::ReadResult* result,
                            std::string* detail, std::uint64_t* largest_scan);
-  core::ScanPage scan(const core::ScanSpec& spec) const;
+  // `stepped`: the rows of the page and the deleted ones in its range.
+  core::ScanPage scan(const core::ScanSpec& spec, std::uint64_t* stepped) const;
   void detach(core::Epoch epoch);
 
   mutable std::mutex mutex_;
@@ -78,6 +82,8 @@ class MemoryDisk : public std::enable_shared_from_this<MemoryDisk> {
   bool open_ = false;
   core::CommitSeq committed_ = 0;
   std::array<Rows, model::kKeyspaceCount> rows_;
+  // Deleted keys: never cleared away, as the worst real store would. Only counted.
+  std::array<std::set<std::string, std::less<>>, model::kKeyspaceCount> deleted_;
   std::deque<Pending> pending_;
   bool broken_ = false;  // a batch of the store that has the disk did not commit
   std::map<core::CommitSeq, CommitFault> faults_;
