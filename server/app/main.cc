@@ -2,9 +2,10 @@
 //
 // rota-server: reads the configuration, then serves until SIGTERM or SIGINT, or does one of the
 // offline tasks. The next stop for a reader is server.cc.
-#include <atomic>
 #include <cstdio>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -48,11 +49,14 @@ int check_data(const Config& config) {
 
 int serve(const Config& config) {
   hold_stop_signals();
-  std::atomic<int> exit_code{kExitOk};
+  std::mutex mutex;
+  std::optional<Stop> wanted;  // the first reason
   ServerSetup setup;
   setup.options = config.options;
-  setup.on_stop_wanted = [&exit_code](const Stop& stop) {
-    exit_code = stop.exit_code;
+  setup.on_stop_wanted = [&](const Stop& stop) {
+    std::lock_guard lock(mutex);
+    if (wanted) return;
+    wanted = stop;
     raise_stop_signal();
   };
   auto started = Server::start(std::move(setup));
@@ -63,7 +67,8 @@ int serve(const Config& config) {
   const int signal = wait_for_stop_signal();
   base::log::info("draining", {{"signal", signal}});
   server->stop(config.options.drain_timeout_ms);
-  return exit_code;
+  std::lock_guard lock(mutex);
+  return wanted ? end(*wanted) : kExitOk;
 }
 
 int run(const std::vector<std::string>& args) {

@@ -219,7 +219,7 @@ void Recount::read_ledger() {
 void Recount::read_requests() {
   std::unordered_set<std::string> expiring;
   each(Keyspace::kRequest, [&](std::string_view key, std::string_view value) {
-    if (!key.empty() && key.front() == 'r') return;
+    if (!key.empty() && (key.front() == 'r' || key.front() == 's')) return;
     std::vector<std::string> listed;
     const auto expires_ms = keys::parse_expiry(key);
     if (!expires_ms || !model::decode_strings(value, &listed)) {
@@ -231,13 +231,18 @@ void Recount::read_requests() {
     expiring.insert(listed.begin(), listed.end());
   });
   each(Keyspace::kRequest, [&](std::string_view key, std::string_view value) {
-    if (key.empty() || key.front() != 'r') {
+    const bool spent = !key.empty() && key.front() == 's';  // of lease calls
+    if (!spent && (key.empty() || key.front() != 'r')) {
       --report_.rows;
       return;
     }
     model::RequestRecord record;
-    if (!model::decode(value, &record)) return contradiction("a remembered request is damaged");
-    ++report_.remembered_requests;
+    std::vector<std::string> hashes;
+    if (!model::decode(value, &record) ||
+        (spent && !model::decode_strings(record.answer, &hashes))) {
+      return contradiction("a remembered request is damaged");
+    }
+    if (!spent) ++report_.remembered_requests;
     if (!expiring.contains(std::string(key))) {
       contradiction("a remembered request is not listed to expire");
     }

@@ -31,6 +31,13 @@ Stop damaged(const base::Error& error) {
   return {kExitDamage, store::Failure{store::FailureKind::kDamage, error.message}.describe()};
 }
 
+Stop disk_full(const std::string& directory) {
+  return {kExitDiskFull,
+          store::Failure{store::FailureKind::kDiskFull,
+                         "the file system of " + directory + " has no room left to work in"}
+              .describe()};
+}
+
 const char* pressure_sentence(core::Pressure pressure) {
   switch (pressure) {
     case core::Pressure::kOk:
@@ -38,9 +45,10 @@ const char* pressure_sentence(core::Pressure pressure) {
     case core::Pressure::kSlow:
       return "The store is behind with its own work; writes are slower.";
     case core::Pressure::kRefuseNew:
-      return "The disk is nearly full: new work is refused, running work may end.";
+      return "The disk is nearly full: new work is refused and schedulers wait; running work may "
+             "end.";
     case core::Pressure::kReadOnly:
-      return "The disk is full: nothing is accepted.";
+      return "The disk is full: nothing is accepted, and the server stops.";
   }
   return "";
 }
@@ -120,6 +128,7 @@ std::optional<Stop> Server::open_store() {
                              {"open_ms", opened.info.open_ms}});
   }
   facts_.server_epoch = store_->epoch();
+  if (store_->pressure() == core::Pressure::kReadOnly) return disk_full(setup_.options.data);
   return std::nullopt;
 }
 
@@ -171,6 +180,7 @@ void Server::start_loop() {
   runtime::EngineLoopOptions options;
   options.admission.commands = static_cast<std::size_t>(setup_.options.command_queue_commands);
   options.admission.bytes = static_cast<std::size_t>(setup_.options.command_queue_bytes);
+  options.on_pressure = [this](core::Pressure pressure) { note_pressure(pressure); };
   loop_ = std::make_unique<runtime::EngineLoop>(
       *port_, *store_, &executor_, readers_, clock_, options,
       [this](const std::vector<core::JobEvent>& events) {
@@ -178,8 +188,8 @@ void Server::start_loop() {
         events_.publish(events);
         waiters_.publish(events);
       },
-      [this](const std::string& text) {
-        fail({kExitIo, store::Failure{store::FailureKind::kIo, text}.describe()});
+      [this](const store::Failure& failure) {
+        fail({failure.exit_code(), failure.describe()});
       });
   loop_->start();
   timer_.after(kLookAroundMs, [this] { look_around(); });
@@ -225,18 +235,27 @@ std::optional<Stop> Server::listen() {
   return std::nullopt;
 }
 
+// ---- the store ----------------------------------------------------------------------------
+
+void Server::note_pressure(core::Pressure pressure) {
+  if (pressure == core::Pressure::kOk) {
+    warnings_.clear("store");
+    return;
+  }
+  warnings_.set("store", pressure_sentence(pressure));
+  if (pressure == core::Pressure::kSlow) return;  // comes and goes
+  log::warn("store under pressure", {{"finding", pressure_sentence(pressure)}});
+  // Nothing may be written any more: what runs is told by the end of its connection, and the rest
+  // waits on the disk. After a failed write the store has said so itself, and ends the process.
+  if (pressure == core::Pressure::kReadOnly && setup_.on_stop_wanted) {
+    setup_.on_stop_wanted(disk_full(setup_.options.data));
+  }
+}
+
 // ---- each minute ----------------------------------------------------------------------------
 
 void Server::look_around() {
   workers_.forget_old(clock_.mono_ms());
-
-  const core::Pressure pressure = store_->pressure();
-  if (pressure == core::Pressure::kOk) {
-    warnings_.clear("store");
-  } else {
-    warnings_.set("store", pressure_sentence(pressure));
-    log::warn("store under pressure", {{"finding", pressure_sentence(pressure)}});
-  }
 
   loop_->ask_stats([this](const runtime::LoopStats& stats) {
     if (stats.engine.behind_ms <= base::limits::kBackwardStepMs) {

@@ -46,7 +46,8 @@ struct ServerSetup {
   // Unset: one line to the log, then the process ends with the code, without closing the store.
   // Any thread.
   std::function<void(const Stop&)> on_fatal = {};
-  // Called when it should stop in an orderly way (an interface got a public address). Any thread.
+  // Called when it should stop in an orderly way (an interface got a public address, the disk is
+  // full). Any thread; may be called more than once.
   std::function<void(const Stop&)> on_stop_wanted = {};
 
   // For tests: a store in memory instead of options.data, other clocks, a smaller engine.
@@ -85,6 +86,7 @@ class Server {
   void start_loop();
   std::optional<Stop> listen();
   core::EngineOptions engine_options() const;
+  void note_pressure(core::Pressure pressure);
   void look_around();
   void fail(const Stop& stop) const;
 

@@ -55,11 +55,12 @@ struct Turn {
   std::vector<Reply> replies;
   std::vector<JobEvent> events;
   std::vector<ReadIssue> reads;
-  // Sessions whose parked lease call should be answered at once is decided inside; nothing to do
-  // here for the runtime.
-  bool more = false;          // bounded work is left: seal another turn without waiting
-  std::int64_t wake_mono_ms;  // call again no later than this, whatever arrives
-  std::int64_t wake_wall_ms;  // or when wall time reaches this
+  bool more = false;              // bounded work is left: seal another turn without waiting
+  std::int64_t wake_mono_ms = 0;  // call again no later than this, whatever arrives
+  std::int64_t wake_wall_ms = 0;  // or when wall time reaches this
+  // A stored row could not be decoded, in one sentence: nothing else is in the turn, and there is
+  // nothing to go on with. Empty: all is well.
+  std::string damage;
 };
 
 struct ReadDone {

@@ -7,11 +7,15 @@
 #include <type_traits>
 
 #include "base/limits.h"
+#include "core/damage.h"
 #include "core/engine_impl.h"
 
 namespace rota::core {
 namespace {
 using base::limits::kBatchBytesMax;
+constexpr int kBatchOpsMax = 50'000;
+// What timers, expiries and ticks may add to a batch that commands have filled.
+constexpr std::size_t kDutyBytesMin = 1U << 20;
 constexpr int kMaxRounds = base::limits::kPrefetchRoundsMax + 2;
 }  // namespace
 
@@ -21,7 +25,10 @@ bool is_closing(const CommandBody& body) {
 }
 
 EngineImpl::EngineImpl(EngineOptions options, const TimeZoneSource& zones)
-    : options_(options), zones_(zones), book_(*this, zones) {}
+    : options_(options),
+      zones_(zones),
+      book_(*this, zones),
+      timer_slice_(options.max_timers_per_turn) {}
 
 // ---- time
 
@@ -43,11 +50,13 @@ void EngineImpl::advance_time(Now now) {
 void EngineImpl::stalled(std::int64_t gap_ms) {
   std::set<std::pair<std::int64_t, JobKey>> moved;
   for (auto& [key, lease] : leases_) {
-    const std::int64_t credit =
-        std::max<std::int64_t>(0, std::min(gap_ms, lease.grant->ttl_ms - lease.stall_credit_ms));
-    lease.stall_credit_ms += credit;
-    lease.deadline_mono_ms += credit;
-    if (lease.cap_mono_ms != INT64_MAX) lease.cap_mono_ms += credit;
+    // A stall counts whole however long it was; only a row of them without a heartbeat in between
+    // comes to an end, or a disk that stalls again and again would keep a dead worker's lease.
+    if (lease.stall_credit_ms < lease.grant->ttl_ms) {
+      lease.stall_credit_ms += gap_ms;
+      lease.deadline_mono_ms += gap_ms;
+      if (lease.cap_mono_ms != INT64_MAX) lease.cap_mono_ms += gap_ms;
+    }
     moved.emplace(lease.deadline_mono_ms, key);
   }
   lease_deadlines_ = std::move(moved);
@@ -69,6 +78,8 @@ void EngineImpl::committed(CommitSeq seq, Now now) {
   }
   undurable_.erase(undurable_.begin(), undurable_.begin() + static_cast<std::ptrdiff_t>(done));
 }
+
+void EngineImpl::hold_ticks(bool hold) { ticks_held_ = hold; }
 
 void EngineImpl::drain() {
   draining_ = true;
@@ -179,7 +190,7 @@ void EngineImpl::event(JobEvent e) {
 
 bool EngineImpl::full() const {
   return overlay_.open().bytes() >= static_cast<std::size_t>(kBatchBytesMax) ||
-         overlay_.open().ops() >= 50'000;
+         overlay_.open().ops() >= static_cast<std::size_t>(kBatchOpsMax);
 }
 
 // ---- the end of a turn
@@ -190,20 +201,19 @@ Turn EngineImpl::seal(Now now) {
   turn.wake_mono_ms = now_.mono_ms + base::kMinuteMs;
   turn.wake_wall_ms = INT64_MAX;
 
+  duty_limit_bytes_ = std::max<std::size_t>(kBatchBytesMax, batch().bytes() + kDutyBytesMin);
   expire_leases();
-  fire_timers();
-  if (book_.run_due()) turn.more = true;
-  run_purges();
-  run_retention();
+  if (!draining_) run_duties(&turn);
   match_all(&turn);
   answer_polls();
   write_touched();
   // Refills last: what is offered from here on is remembered by the open window.
   for (const std::uint32_t number : touched_) {
+    if (draining_) break;
     if (auto it = queues_.find(number); it != queues_.end()) refill(*it->second);
   }
   touched_.clear();
-  refill_timers();
+  if (!draining_) refill_timers();
 
   const bool changed = !overlay_.open().empty();
   turn.seq = changed ? last_seq_ + 1 : last_seq_;
@@ -228,14 +238,27 @@ Turn EngineImpl::seal(Now now) {
   return turn;
 }
 
+void EngineImpl::run_duties(Turn* turn) {
+  fire_timers();
+  if (book_.run_due()) turn->more = true;
+  run_purges();
+  run_retention();
+}
+
+// Duties stop when the batch is full; but in each turn there is room for some of them, or commands
+// that fill every batch would keep them off for ever.
+bool EngineImpl::room_for_duties() const {
+  return overlay_.open().bytes() < duty_limit_bytes_ &&
+         overlay_.open().ops() < 2 * static_cast<std::size_t>(kBatchOpsMax);
+}
+
 void EngineImpl::write_touched() {
   const std::int64_t now = now_.wall_ms;
   for (const auto& [group, keys] : ended_) {
     batch().put(Keyspace::kFinal,
                 model::keys::final_index(group.first, group.second, now, building()),
                 model::encode_job_keys(keys));
-    auto [it, fresh] = next_sweep_ms_.try_emplace(group, now);
-    it->second = std::min(it->second, now);
+    plan_retention(*queues_.at(group.first), group.second);
   }
   ended_.clear();
   for (const auto& [expires_ms, ledger_keys] : ledger_expiries_) {
@@ -244,6 +267,15 @@ void EngineImpl::write_touched() {
     next_ledger_sweep_ms_ = std::min(next_ledger_sweep_ms_, expires_ms);
   }
   ledger_expiries_.clear();
+  if (!spent_now_.empty()) {
+    model::RequestRecord spent;
+    spent.created_ms = now;
+    spent.seq = building();
+    spent.answer = model::encode_strings(spent_now_);
+    spent_now_.clear();
+    remembered_.push_back(model::keys::spent_requests(now, building()));
+    batch().put(Keyspace::kRequest, remembered_.back(), model::encode(spent));
+  }
   if (!remembered_.empty()) {
     const std::int64_t expires = now + options_.request_retention_ms;
     batch().put(Keyspace::kRequest, model::keys::expiry(expires, building()),
@@ -284,6 +316,7 @@ void EngineImpl::plan_wake(Turn* turn) {
   if (!poll_ends_.empty()) mono(poll_ends_.begin()->first);
   // A poll that may wait beyond its end only does so while a refill is open, which wakes us.
   if (turn->wake_mono_ms <= now_.mono_ms) turn->wake_mono_ms = now_.mono_ms + 1;
+  if (draining_) return;  // nothing else is begun any more
   // The next timer, or how far timers are known at all: forgetting the second half is how delayed
   // jobs get stuck for ever.
   if (!timers_.empty()) {
@@ -294,11 +327,12 @@ void EngineImpl::plan_wake(Turn* turn) {
   wall(book_.next_due_ms());
   if (hold_schedulers_until_mono_ms_ > now_.mono_ms) mono(hold_schedulers_until_mono_ms_);
   if (!held_deadlines_.empty()) mono(hold_deletions_until_mono_ms_);
-  mono(next_retention_mono_ms_);
-  if (!purging_.empty() || !operations_.empty()) {
-    for (const auto& [number, operation] : operations_) {
-      if (!operation.done && !purging_.contains(number)) turn->more = true;
-    }
+  const std::int64_t retention_ms = next_retention_ms();
+  if (retention_ms <= now_.wall_ms) turn->more = true;
+  wall(retention_ms);
+  if (deletions_held()) mono(hold_deletions_until_mono_ms_);
+  for (const std::uint64_t number : open_operations_) {
+    if (!purging_.contains(number)) turn->more = true;
   }
 }
 
@@ -317,7 +351,9 @@ EngineStats EngineImpl::stats() const {
   s.kept_batches = overlay_.kept();
   s.now_ms = now_.wall_ms;
   s.behind_ms = std::max<std::int64_t>(0, now_.wall_ms - wall_seen_ms_);
-  s.schedulers_held = now_.mono_ms < hold_schedulers_until_mono_ms_;
+  s.schedulers_held = ticks_held_ || now_.mono_ms < hold_schedulers_until_mono_ms_;
+  s.open_operations = open_operations_.size();
+  s.sweeps = sweeps_;
   s.deletions_held = deletions_held();
   return s;
 }
@@ -327,18 +363,53 @@ EngineStats EngineImpl::stats() const {
 Engine::Engine(EngineOptions options, const TimeZoneSource& zones)
     : impl_(std::make_unique<EngineImpl>(options, zones)) {}
 Engine::~Engine() = default;
-base::Result<bool> Engine::load(const ShardStore& store, Now now) {
-  return impl_->load(store, now);
+
+// Runs `work` unless a damaged row has been met before, or meets one now.
+template <class Work>
+void Engine::guard(const Work& work) {
+  if (!damage_.empty()) return;
+  try {
+    work();
+  } catch (const DamagedRow& row) {
+    damage_ = row.text;
+  }
 }
-void Engine::apply(Command command, Now now) { impl_->apply(std::move(command), now); }
-void Engine::apply(ReadDone read, Now now) { impl_->apply(std::move(read), now); }
-void Engine::drop_call(CallId call) { impl_->drop_call(call); }
-void Engine::committed(CommitSeq seq, Now now) { impl_->committed(seq, now); }
+
+base::Result<bool> Engine::load(const ShardStore& store, Now now) {
+  base::Result<bool> loaded = false;
+  guard([&] { loaded = impl_->load(store, now); });
+  if (!damage_.empty()) return base::make_error(Reason::kStoreFailed, damage_);
+  return loaded;
+}
+void Engine::apply(Command command, Now now) {
+  guard([&] { impl_->apply(std::move(command), now); });
+}
+void Engine::apply(ReadDone read, Now now) {
+  guard([&] { impl_->apply(std::move(read), now); });
+}
+void Engine::drop_call(CallId call) {
+  guard([&] { impl_->drop_call(call); });
+}
+void Engine::committed(CommitSeq seq, Now now) {
+  guard([&] { impl_->committed(seq, now); });
+}
 void Engine::stalled(std::int64_t gap_ms) { impl_->stalled(gap_ms); }
+void Engine::hold_ticks(bool hold) { impl_->hold_ticks(hold); }
 void Engine::drain() { impl_->drain(); }
-std::vector<Reply> Engine::take_immediate() { return impl_->take_immediate(); }
+std::vector<Reply> Engine::take_immediate() {
+  // What was decided before the damage was met saw nothing of it.
+  return impl_->take_immediate();
+}
 bool Engine::full() const { return impl_->full(); }
-Turn Engine::seal(Now now) { return impl_->seal(now); }
+Turn Engine::seal(Now now) {
+  Turn turn;
+  guard([&] { turn = impl_->seal(now); });
+  if (!damage_.empty()) {
+    turn = Turn{};
+    turn.damage = damage_;
+  }
+  return turn;
+}
 EngineStats Engine::stats() const { return impl_->stats(); }
 std::vector<std::string> Engine::check(const ShardStore& store) const {
   return impl_->check(store);

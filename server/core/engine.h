@@ -14,6 +14,9 @@
 // A command that needs rows from the store is parked inside until its read comes back; it changes
 // nothing before. What is read is overlaid with every batch newer than the read point.
 //
+// A row that cannot be decoded ends the engine: the turn being built is lost, seal() returns its
+// name in Turn::damage from then on, and everything else does nothing. The process has to stop.
+//
 // Not thread-safe: one thread (the engine loop) calls everything.
 #pragma once
 
@@ -24,6 +27,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "core/command.h"
 #include "core/effect.h"
 #include "core/schedule/time_zone.h"
@@ -38,6 +42,8 @@ struct EngineOptions {
   std::uint32_t timer_window_rows = 4096;
   std::uint32_t page_rows = 1024;
   std::size_t window_bytes = 64U << 20;  // over all queues
+  // So many bodies deleted in a queue, and its head is looked for although nobody asks for jobs.
+  std::uint32_t head_advance_rows = base::limits::kHeadAdvanceDeletes;
 
   std::int64_t late_tolerance_ms = 10'000;  // a tick no later than this is not a missed one
   std::int64_t request_retention_ms = 3'600'000;
@@ -67,7 +73,9 @@ struct EngineStats {
   std::uint64_t kept_batches = 0;  // kept readable for open reads
   std::int64_t now_ms = 0;         // engine time
   std::int64_t behind_ms = 0;      // how far the wall clock is behind engine time; 0 = not at all
-  bool schedulers_held = false;    // after a forward step of the clock
+  std::uint64_t open_operations = 0;
+  std::uint64_t sweeps = 0;      // reads of retention since start
+  bool schedulers_held = false;  // after a forward step of the clock, or on a nearly full disk
   bool deletions_held = false;
 };
 
@@ -82,7 +90,7 @@ class Engine {
 
   // Loads what must be in memory (queues, counters, grants, schedulers) from a store just opened.
   // Every recorded lease that has not ended is live again with a full ttl from now plus jitter.
-  // Blocking reads; nothing is written. An error names the record that is damaged or contradicts
+  // Blocking reads; nothing is written. An error names the row that is damaged or contradicts
   // another: refuse to serve.
   base::Result<bool> load(const ShardStore& store, Now now);
 
@@ -96,10 +104,16 @@ class Engine {
   // The batch `seq` became durable at `now`: leases granted in it count from here.
   void committed(CommitSeq seq, Now now);
   // The loop itself stood still for `gap_ms` (process stopped, slow commit): no lease ends because
-  // of that; deadlines move by it, at most one ttl for each lease until its next heartbeat.
+  // of that; all deadlines move by the whole of it. A lease whose earlier stalls since its last
+  // heartbeat add up to a ttl moves no further until the next one.
   void stalled(std::int64_t gap_ms);
-  // From now on nothing is granted, parked polls are answered empty, opening commands are still
-  // taken (the runtime refuses them).
+  // While held, no scheduler ticks: nothing new is made on a disk that is nearly full. What came
+  // due meanwhile is late then, and the catch-up policies decide.
+  void hold_ticks(bool hold);
+  // From now on nothing is granted and parked polls are answered empty; commands are still taken
+  // (the runtime refuses the opening ones). The engine's own work ends, wherever it is: timers,
+  // ticks, purges, sweeps and refills go on after the next start. So it comes to rest as soon as
+  // the commands and reads under way are done.
   void drain();
 
   // Replies that need not wait for any batch; may be called at any time between turns, so that
@@ -115,7 +129,11 @@ class Engine {
   std::vector<std::string> check(const ShardStore& store) const;
 
  private:
+  template <class Work>
+  void guard(const Work& work);
+
   std::unique_ptr<EngineImpl> impl_;
+  std::string damage_;  // the row that ended it; empty: none
 };
 
 }  // namespace rota::core

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/limits.h"
+#include "core/damage.h"
 #include "core/engine_impl.h"
 #include "core/request_answers.h"
 #include "model/job_id.h"
@@ -145,7 +146,7 @@ bool EngineImpl::on(const EnqueueJobs& c, const Command& cmd, Lookup& look) {
     const std::string* row = nullptr;
     if (!look.get(Keyspace::kLedger, plan.ledger_key, &row) || row == nullptr) continue;
     model::LedgerEntry entry;
-    if (!model::decode(*row, &entry)) std::abort();
+    if (!model::decode(*row, &entry)) damaged_row(Keyspace::kLedger, plan.ledger_key);
     // While a jump of the clock holds deletions back, an entry is not over by age either.
     if (entry.state == model::LedgerState::kDone && entry.expires_ms <= now_.wall_ms &&
         !deletions_held()) {
@@ -162,10 +163,10 @@ bool EngineImpl::on(const EnqueueJobs& c, const Command& cmd, Lookup& look) {
   if (!look.complete()) return false;
 
   if (request_row != nullptr) {
-    auto record = repeated_request(*request_row, c.request);
+    auto record = repeated_request(request, *request_row, c.request);
     if (!record) return reply(cmd.call, record.error()), true;
     EnqueueReply answer;
-    if (!decode_answer(record->answer, &answer)) std::abort();
+    if (!decode_answer(record->answer, &answer)) damaged_row(Keyspace::kRequest, request);
     for (std::size_t i = 0; i < answer.items.size() && i < plans.size(); ++i) {
       auto* job = std::get_if<EnqueuedJob>(&answer.items[i]);
       if (job && job->state == JobState::kSucceeded && plans[i].existing) {

@@ -14,11 +14,6 @@ namespace keys = model::keys;
 using base::limits::kUncountedGrantsMax;
 using model::AttemptOutcome;
 
-namespace {
-// Request ids of lease calls whose jobs have all ended: enough for the repeats that can still come.
-constexpr std::size_t kSpentRequestsKept = 65'536;
-}  // namespace
-
 // The one exit of a lease: permits, grant record, history. The job is nowhere until the caller puts
 // it into its next state.
 JobRef EngineImpl::end_attempt(Lease& lease, AttemptEnd end) {
@@ -62,14 +57,7 @@ JobRef EngineImpl::end_attempt(Lease& lease, AttemptEnd end) {
     batch().del(Keyspace::kGrant, keys::grant(grant.number));
     if (!grant.request_hash.empty()) {
       grant_by_request_.erase(grant.request_hash);
-      if (spent_requests_.size() < kSpentRequestsKept) {
-        spent_requests_.push_back(grant.request_hash);
-      } else {
-        spent_set_.erase(spent_requests_[spent_next_]);
-        spent_requests_[spent_next_] = grant.request_hash;
-        spent_next_ = (spent_next_ + 1) % spent_requests_.size();
-      }
-      spent_set_.insert(grant.request_hash);
+      spend_request(grant.request_hash);
     }
     auto session = grants_by_session_.find(grant.session_id);
     if (session != grants_by_session_.end()) {
@@ -184,7 +172,7 @@ void EngineImpl::give_back(JobRef job, std::int64_t delay_ms, bool snoozed) {
 void EngineImpl::expire_leases() {
   std::uint32_t left = options_.max_expiries_per_turn;
   while (!lease_deadlines_.empty() && lease_deadlines_.begin()->first <= now_.mono_ms &&
-         left-- > 0) {
+         left-- > 0 && room_for_duties()) {
     Lease& lease = leases_.at(lease_deadlines_.begin()->second);
     AttemptEnd end;
     const bool timed_out = lease.deadline_mono_ms >= lease.cap_mono_ms;

@@ -26,8 +26,12 @@
 #include "core/overlay.h"
 #include "core/scheduler_book.h"
 #include "core/state.h"
+#include "core/sweep_plan.h"
 
 namespace rota::core {
+
+// Request ids of lease calls whose jobs have all ended: enough for the repeats that can still come.
+inline constexpr std::size_t kSpentRequestsKept = 65'536;
 
 // Where a job is found, from rows and leases.
 struct JobView {
@@ -73,6 +77,7 @@ class EngineImpl {
   void drop_call(CallId call);
   void committed(CommitSeq seq, Now now);
   void stalled(std::int64_t gap_ms);
+  void hold_ticks(bool hold);
   void drain();
   Turn seal(Now now);
   std::vector<Reply> take_immediate() { return std::move(immediate_); }
@@ -104,6 +109,9 @@ class EngineImpl {
   void reply(CallId call, ReplyBody body);
   void reply_error(CallId call, Reason reason, std::string message, std::string field = {});
   void event(JobEvent event);
+  // The engine's own work: timers, ticks, purges, retention.
+  void run_duties(Turn* turn);
+  bool room_for_duties() const;
   void write_touched();  // counters, indexes and meta of this turn
   void plan_wake(Turn* turn);
 
@@ -124,6 +132,8 @@ class EngineImpl {
   // ---- engine_request.cc: remembered answers
   // True: known (row may be null). On a repeat with another body replies an error.
   std::string request_key(const Command& cmd, std::uint8_t method, const RequestTag& tag) const;
+  void spend_request(const std::string& hash);
+  base::Result<bool> load_spent(const ShardStore& store);
   void remember_request(const std::string& key, const RequestTag& tag, std::string answer);
 
   // ---- engine_enqueue.cc
@@ -227,13 +237,23 @@ class EngineImpl {
   void run_purges();
   void purge_page(std::uint64_t number, ReadResult& result, const std::string& begin,
                   const std::string& end);
+  void advance_purged_heads(QueueState& q, const std::map<std::uint8_t, std::uint64_t>& kept,
+                            const std::string& begin, const std::string& upto);
   void end_operation(model::Operation& operation, bool cancelled);
   void put_operation(const model::Operation& operation);
   void forget_old_operations();
+  using RetentionGroup = std::pair<std::uint32_t, JobState>;  // queue, final state
+  struct DueRow;
   void run_retention();
+  bool start_sweep(int kind);
+  std::int64_t next_retention_ms() const;
+  void plan_retention(const QueueState& q, JobState group);
   void sweep_final(QueueState& q, JobState group);
   void sweep_final_page(std::uint32_t queue, JobState group, ReadResult& result);
-  void sweep_expiry(Keyspace keyspace, std::int64_t* swept_ms);
+  bool retire(std::uint32_t queue, JobState group, std::vector<DueRow>& due, Lookup& look);
+  void sweep_expiry(Keyspace keyspace, std::int64_t* swept_ms, std::int64_t* next_ms);
+  void sweep_expiry_page(Keyspace keyspace, std::int64_t* swept_ms, std::int64_t* next_ms,
+                         ReadResult& result);
   void sweep_dropped();
   bool deletions_held() const { return now_.mono_ms < hold_deletions_until_mono_ms_; }
 
@@ -250,6 +270,8 @@ class EngineImpl {
   std::int64_t wall_seen_ms_ = 0;  // as it came, also when it went back
   bool started_ = false;
   bool draining_ = false;
+  bool ticks_held_ = false;           // the disk is nearly full
+  std::size_t duty_limit_bytes_ = 0;  // of the batch that is being sealed
   std::int64_t hold_deletions_until_mono_ms_ = 0;
   std::int64_t hold_schedulers_until_mono_ms_ = 0;
   std::int64_t sealed_mono_ms_ = 0;
@@ -291,13 +313,13 @@ class EngineImpl {
   std::set<std::uint32_t> touched_;
   std::set<std::uint32_t> to_match_;
   std::size_t window_bytes_ = 0;
-  std::uint32_t shrink_cursor_ = 0;
   bool meta_touched_ = false;
 
   // Index rows of this turn.
   std::map<std::pair<std::uint32_t, JobState>, std::vector<JobKey>> ended_;
   std::map<std::int64_t, std::vector<std::string>> ledger_expiries_;
   std::vector<std::string> remembered_;
+  std::vector<std::string> spent_now_;
 
   std::map<std::uint64_t, std::pair<CommitSeq, PageFn>> reads_;
   std::vector<std::pair<ReadIssue, PageFn>> to_issue_;
@@ -305,14 +327,17 @@ class EngineImpl {
   std::uint64_t parked_tasks_ = 0;
 
   bool retention_busy_ = false;
-  std::int64_t next_retention_mono_ms_ = 0;
-  std::uint32_t retention_cursor_ = 0;
-  std::map<std::pair<std::uint32_t, JobState>, std::int64_t> next_sweep_ms_;  // wall
+  int retention_turn_ = 0;  // the kind that is asked first
+  SweepPlan<RetentionGroup> final_plan_;
+  SliceSize final_slice_{base::limits::kSweepRowsPerBatchMax};
+  SliceSize expiry_slice_{base::limits::kSweepRowsPerBatchMax};
+  SliceSize timer_slice_;
   std::int64_t next_request_sweep_ms_ = 0;
   std::int64_t next_ledger_sweep_ms_ = 0;
-  std::vector<std::string> drop_cursors_;  // of the dropped queue being swept
-  bool runs_turn_ = false;
-  std::set<std::uint64_t> purging_;  // operations with a read under way
+  std::vector<std::string> drop_cursors_;    // of the dropped queue being swept
+  std::uint64_t sweeps_ = 0;                 // reads of retention so far
+  std::set<std::uint64_t> open_operations_;  // those that are not done
+  std::set<std::uint64_t> purging_;          // operations with a read under way
 
   std::vector<Reply> replies_;
   std::vector<Reply> immediate_;

@@ -3,6 +3,7 @@
 // One job: finding it, and what people change about it (update, cancel, redrive, delete).
 #include <algorithm>
 
+#include "core/damage.h"
 #include "core/engine_impl.h"
 #include "model/job_id.h"
 
@@ -40,14 +41,14 @@ bool EngineImpl::view_job(const JobKey& key, Lookup& look, JobView* view) {
   if (!known || !side_known || !final_known) return false;
   if (body != nullptr && !model::is_pointer(*body) && queues_.contains(key.queue)) {
     auto decoded = std::make_shared<model::JobBody>();
-    if (!model::decode(*body, decoded.get())) std::abort();
+    if (!model::decode(*body, decoded.get())) damaged_row(Keyspace::kJob, row_key);
     view->where = JobView::Where::kLive;
     view->body = std::move(decoded);
     view->priority = key.priority;
     view->state = JobState::kReady;
     if (side != nullptr) {
       auto s = std::make_shared<model::Side>();
-      if (!model::decode(*side, s.get())) std::abort();
+      if (!model::decode(*side, s.get())) damaged_row(Keyspace::kSide, row_key);
       if (s->priority_changed) view->priority = s->priority;
       if (s->claim == Claim::kScheduled) view->state = JobState::kScheduled;
       if (s->claim == Claim::kBlocked) view->state = JobState::kBlocked;
@@ -55,7 +56,9 @@ bool EngineImpl::view_job(const JobKey& key, Lookup& look, JobView* view) {
       view->side = std::move(s);
     }
   } else if (final_row != nullptr && queues_.contains(key.queue)) {
-    if (!model::decode(*final_row, &view->final_record)) std::abort();
+    if (!model::decode(*final_row, &view->final_record)) {
+      damaged_row(Keyspace::kFinal, keys::final_record(key));
+    }
     view->where = JobView::Where::kFinal;
     view->state = view->final_record.state;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "core/damage.h"
 #include "core/engine_impl.h"
 #include "model/bytes.h"
 #include "model/job_id.h"
@@ -15,7 +16,12 @@ namespace keys = model::keys;
 namespace {
 
 Error damaged(const std::string& what) {
-  return base::make_error(Reason::kStoreFailed, "damaged record: " + what);
+  return base::make_error(Reason::kStoreFailed,
+                          "the stored records contradict each other: " + what);
+}
+
+Error undecodable(Keyspace keyspace, std::string_view key) {
+  return base::make_error(Reason::kStoreFailed, damage_text(keyspace, key));
 }
 
 // Up to 20 % of the ttl, so that leases of many workers do not end together.
@@ -46,11 +52,11 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
   last_seq_ = store.last_committed();
   each(Keyspace::kMeta, [&](std::string_view key, std::string_view value) {
     if (key == keys::engine_meta()) {
-      if (!model::decode(value, &meta_)) fault = damaged("engine counters");
+      if (!model::decode(value, &meta_)) fault = undecodable(Keyspace::kMeta, key);
     } else if (!key.empty() && key.front() == 'o') {
       model::Operation operation;
       if (!model::decode(value, &operation)) {
-        fault = damaged("operation");
+        fault = undecodable(Keyspace::kMeta, key);
         return;
       }
       operations_[operation.number] = std::move(operation);
@@ -71,7 +77,7 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
     if (tag == 'q') {
       auto q = std::make_unique<QueueState>();
       if (!model::decode(value, &q->queue)) {
-        fault = damaged("queue settings");
+        fault = undecodable(Keyspace::kQueueState, key);
         return;
       }
       queue_numbers_[{q->queue.name_space, q->queue.name}] = q->queue.number;
@@ -80,7 +86,7 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
     } else if (tag == 'c' && key.size() == 5) {
       model::QueueCounters c;
       if (!model::decode(value, &c)) {
-        fault = damaged("queue counters");
+        fault = undecodable(Keyspace::kQueueState, key);
         return;
       }
       counters[model::Reader(key.substr(1)).u32()] = std::move(c);
@@ -89,6 +95,7 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
     }
   });
   if (fault) return *fault;
+  std::int64_t look_ms = now_.wall_ms;
   for (auto& [number, q] : queues_) {
     auto it = counters.find(number);
     if (it == counters.end()) return damaged("queue \"" + q->queue.name + "\" has no counters");
@@ -97,24 +104,26 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
       return damaged("counters of queue \"" + q->queue.name + "\" do not add up");
     }
     if (q->counters.of(JobState::kReady) > 0) q->window.cover_none();
-    for (const JobState group :
-         {JobState::kSucceeded, JobState::kDead, JobState::kCancelled, JobState::kExpired}) {
-      if (q->counters.of(group) > 0) next_sweep_ms_[{number, group}] = now_.wall_ms;
+    // How old its ended jobs are is not known here: each group is looked at once, one after the
+    // other, so that many queues do not all read at the start.
+    for (const JobState group : model::kFinalStates) {
+      if (q->counters.of(group) > 0) final_plan_.plan({number, group}, look_ms += 10);
     }
   }
   for (auto& [number, operation] : operations_) {
     auto it = queues_.find(operation.queue);
     if (operation.done || it == queues_.end()) continue;
+    open_operations_.insert(number);
     it->second->purges.push_back(number);
     it->second->purge_barrier = std::max(it->second->purge_barrier, operation.barrier);
   }
   timers_.cover_none();
 
+  if (auto spent = load_spent(store); !spent) return spent.error();
   if (auto grants = load_grants(store); !grants) return grants.error();
 
   each(Keyspace::kScheduler, [&](std::string_view key, std::string_view value) {
-    std::string what;
-    if (!book_.load(key, value, &what)) fault = damaged(what);
+    if (!book_.load(key, value)) fault = undecodable(Keyspace::kScheduler, key);
   });
   if (fault) return *fault;
   book_.start();
@@ -132,7 +141,7 @@ base::Result<bool> EngineImpl::load_grants(const ShardStore& store) {
       [&](std::string_view key, std::string_view value) {
         model::Grant grant;
         if (key.size() != 8 || !model::decode(value, &grant)) {
-          fault = damaged("grant record");
+          fault = undecodable(Keyspace::kGrant, key);
           return false;
         }
         rows.emplace(model::Reader(key).u64(), std::move(grant));
@@ -168,13 +177,13 @@ base::Result<bool> EngineImpl::load_grants(const ShardStore& store) {
       if (!body_row || q == queues_.end()) continue;  // the job has ended
       auto body = std::make_shared<model::JobBody>();
       if (!model::decode(*body_row, body.get())) {
-        return damaged("body of job " + model::job_id(entry.job));
+        return undecodable(Keyspace::kJob, keys::job(entry.job));
       }
       std::shared_ptr<model::Side> side;
       if (side_row) {
         side = std::make_shared<model::Side>();
         if (!model::decode(*side_row, side.get())) {
-          return damaged("side record of job " + model::job_id(entry.job));
+          return undecodable(Keyspace::kSide, keys::job(entry.job));
         }
         if (entry.token <= side->last_token) continue;  // this attempt has ended
       }
@@ -209,6 +218,7 @@ base::Result<bool> EngineImpl::load_grants(const ShardStore& store) {
     }
     if (state->live.empty()) {
       batch().del(Keyspace::kGrant, keys::grant(number));
+      if (!state->request_hash.empty()) spend_request(state->request_hash);
       continue;
     }
     grants_[number] = state;
@@ -222,6 +232,35 @@ base::Result<bool> EngineImpl::load_grants(const ShardStore& store) {
                      std::to_string(running[number]) + " have a live lease");
     }
   }
+  return true;
+}
+
+// The request ids of lease calls whose attempts have all ended, the newest first and no more than
+// are remembered while the server runs.
+base::Result<bool> EngineImpl::load_spent(const ShardStore& store) {
+  std::vector<std::string> newest_first;
+  ReadSpec spec;
+  spec.scans.push_back({.keyspace = Keyspace::kRequest,
+                        .begin = keys::spent_begin(),
+                        .end = keys::spent_end(now_.wall_ms - options_.request_retention_ms)});
+  for (bool more = true; more && newest_first.size() < kSpentRequestsKept;) {
+    ReadResult result;
+    std::string detail;
+    if (store.snapshot_read(spec, &result, &detail) != ReadError::kNone) return damaged(detail);
+    for (const auto& [key, value] : result.pages[0].rows) {
+      model::RequestRecord record;
+      std::vector<std::string> hashes;
+      if (!model::decode(value, &record) || !model::decode_strings(record.answer, &hashes)) {
+        return undecodable(Keyspace::kRequest, key);
+      }
+      newest_first.insert(newest_first.end(), hashes.rbegin(), hashes.rend());
+    }
+    more = result.pages[0].more;
+    spec.scans[0].begin = result.pages[0].next;
+  }
+  if (newest_first.size() > kSpentRequestsKept) newest_first.resize(kSpentRequestsKept);
+  for (auto it = newest_first.rbegin(); it != newest_first.rend(); ++it) spend_request(*it);
+  spent_now_.clear();  // they are stored
   return true;
 }
 

@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "core/damage.h"
 #include "core/engine_impl.h"
+#include "core/job_page.h"
 #include "core/request_answers.h"
 
 namespace rota::core {
@@ -29,10 +31,10 @@ bool EngineImpl::on(const PurgeQueue& c, const Command& cmd, Lookup& look) {
     if (!look.get(Keyspace::kRequest, request, &row)) return false;
   }
   if (row != nullptr) {
-    auto record = repeated_request(*row, c.request);
+    auto record = repeated_request(request, *row, c.request);
     if (!record) return reply(cmd.call, record.error()), true;
     std::uint64_t number = 0;
-    if (!decode_answer(record->answer, &number)) std::abort();
+    if (!decode_answer(record->answer, &number)) damaged_row(Keyspace::kRequest, request);
     auto it = operations_.find(number);
     if (it == operations_.end()) {
       return reply_error(cmd.call, Reason::kOperationNotFound, "the operation is kept no longer"),
@@ -57,6 +59,7 @@ bool EngineImpl::on(const PurgeQueue& c, const Command& cmd, Lookup& look) {
   put_operation(operation);
   if (!request.empty()) remember_request(request, c.request, encode_answer(operation.number));
   reply(cmd.call, OperationReply{operation});
+  open_operations_.insert(operation.number);
   operations_.emplace(operation.number, std::move(operation));
   forget_old_operations();
   return true;
@@ -92,6 +95,7 @@ void EngineImpl::end_operation(model::Operation& operation, bool cancelled) {
   operation.done = true;
   operation.cancelled = cancelled;
   operation.ended_ms = now_.wall_ms;
+  open_operations_.erase(operation.number);
   put_operation(operation);
   if (auto it = queues_.find(operation.queue); it != queues_.end()) {
     QueueState& q = *it->second;
@@ -116,9 +120,9 @@ void EngineImpl::forget_old_operations() {
 }
 
 void EngineImpl::run_purges() {
-  for (auto& [number, operation] : operations_) {
-    if (operation.done || purging_.contains(number)) continue;
-    purging_.insert(number);
+  for (const std::uint64_t number : open_operations_) {
+    if (!purging_.insert(number).second) continue;
+    const model::Operation& operation = operations_.at(number);
     ScanSpec scan;
     scan.keyspace = Keyspace::kJob;
     scan.begin = operation.cursor;
@@ -129,7 +133,7 @@ void EngineImpl::run_purges() {
     spec.scans.push_back(scan);
     scan.keyspace = Keyspace::kSide;
     spec.scans.push_back(scan);
-    issue_read(std::move(spec), [this, number = number, scan](ReadResult& result, CommitSeq) {
+    issue_read(std::move(spec), [this, number, scan](ReadResult& result, CommitSeq) {
       purging_.erase(number);
       purge_page(number, result, scan.begin, scan.end);
     });
@@ -142,43 +146,33 @@ void EngineImpl::purge_page(std::uint64_t number, ReadResult& result, const std:
   if (op == operations_.end() || op->second.done) return;
   model::Operation& operation = op->second;
   QueueState& q = *queues_.at(operation.queue);
-  std::string upto = end;
-  for (const ScanPage& page : result.pages) {
-    if (page.more) upto = std::min(upto, page.next);
-  }
-  std::map<std::string, std::string> bodies;
-  std::map<std::string, std::string> sides;
-  for (Row& row : result.pages[0].rows) bodies.insert(std::move(row));
-  for (Row& row : result.pages[1].rows) sides.insert(std::move(row));
-  overlay_.overlay(Keyspace::kJob, begin, upto, &bodies);
-  overlay_.overlay(Keyspace::kSide, begin, upto, &sides);
-  for (const auto& [key, row] : bodies) {
-    if (key >= upto) break;
-    if (model::is_pointer(row)) continue;  // its job is met at its body
+  JobPage page = take_job_page(overlay_, result, begin, end);
+  std::map<std::uint8_t, std::uint64_t> kept;  // the first READY one of each level in this page
+  for (PagedJob& job : page.jobs) {
+    if (job.state == JobState::kDead || leases_.contains(job.key)) continue;
+    if (const Batch::Change* body = batch().find(Keyspace::kJob, keys::job(job.key));
+        body != nullptr && !*body) {
+      continue;  // removed at its other row, on this page
+    }
+    std::uint64_t waiting_seq = job.body->created_seq;
+    if (job.side && job.side->waiting_seq != 0) waiting_seq = job.side->waiting_seq;
+    if (waiting_seq >= operation.barrier) {
+      if (job.state == JobState::kReady && job.at == job.ready_key()) {
+        kept.try_emplace(job.at.priority, job.at.seq);
+      }
+      continue;
+    }
     JobView view;
     view.where = JobView::Where::kLive;
-    const JobKey job_key = *keys::parse_job(key);
-    if (leases_.contains(job_key)) continue;
-    auto body = std::make_shared<model::JobBody>();
-    if (!model::decode(row, body.get())) std::abort();
-    view.body = std::move(body);
-    view.state = JobState::kReady;
-    view.priority = job_key.priority;
-    std::uint64_t waiting_seq = view.body->created_seq;
-    if (auto s = sides.find(key); s != sides.end()) {
-      auto side = std::make_shared<model::Side>();
-      if (!model::decode(s->second, side.get())) std::abort();
-      if (side->claim == model::Claim::kDead) continue;
-      if (side->claim == model::Claim::kScheduled) view.state = JobState::kScheduled;
-      if (side->claim == model::Claim::kBlocked) view.state = JobState::kBlocked;
-      if (side->priority_changed) view.priority = side->priority;
-      if (side->waiting_seq != 0) waiting_seq = side->waiting_seq;
-      view.side = std::move(side);
-    }
-    if (waiting_seq >= operation.barrier) continue;
-    remove_job(take_job(job_key, view), view.state);
+    view.state = job.state;
+    view.priority = job.priority;
+    view.body = std::move(job.body);
+    view.side = std::move(job.side);
+    remove_job(take_job(job.key, view), view.state);
     ++operation.removed;
   }
+  advance_purged_heads(q, kept, begin, page.upto);
+  const std::string& upto = page.upto;
   operation.cursor = upto;
   if (upto >= end) {
     end_operation(operation, /*cancelled=*/false);
@@ -186,6 +180,24 @@ void EngineImpl::purge_page(std::uint64_t number, ReadResult& result, const std:
     put_operation(operation);
   }
   want_match(q);
+}
+
+// What a purge leaves behind is hollow: the next refill begins where it found the first job that
+// stays, not at the deleted rows. Pages follow each other, so a head moves from page to page.
+void EngineImpl::advance_purged_heads(QueueState& q,
+                                      const std::map<std::uint8_t, std::uint64_t>& kept,
+                                      const std::string& begin, const std::string& upto) {
+  const JobKey seen = first_job_key(upto);
+  for (auto& [priority, level] : q.counters.levels) {
+    const std::string head = keys::job({q.queue.number, priority, level.head});
+    if (head < begin || head >= upto) continue;
+    if (auto first = kept.find(priority); first != kept.end()) {
+      level.head = std::max(level.head, first->second);
+    } else if (seen.queue == q.queue.number && seen.priority == priority) {
+      level.head = std::max(level.head, seen.seq);
+    }
+    touch(q);
+  }
 }
 
 }  // namespace rota::core

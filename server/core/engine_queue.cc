@@ -2,6 +2,7 @@
 //
 // Queues: set, pause, resume, delete.
 #include "base/limits.h"
+#include "core/damage.h"
 #include "core/engine_impl.h"
 #include "core/request_answers.h"
 
@@ -47,11 +48,11 @@ bool EngineImpl::on(const SetQueue& c, const Command& cmd, Lookup& look) {
   }
   QueueState* q = find_queue(cmd.name_space, c.queue);
   if (row != nullptr) {
-    auto record = repeated_request(*row, c.request);
+    auto record = repeated_request(request, *row, c.request);
     if (!record) return reply(cmd.call, record.error()), true;
     if (q == nullptr) return reply(cmd.call, queue_not_found(c.queue)), true;
     DeclaredAnswer answer;
-    if (!decode_answer(record->answer, &answer)) std::abort();
+    if (!decode_answer(record->answer, &answer)) damaged_row(Keyspace::kRequest, request);
     QueueReply r = queue_reply(*q);
     r.created = answer.declared == Declared::kCreated;
     r.changed = answer.declared == Declared::kChanged;
@@ -100,8 +101,8 @@ bool EngineImpl::on(const SetQueue& c, const Command& cmd, Lookup& look) {
     if (created) touch(*q);  // its counters exist from the first commit on
     want_match(*q);
     // A shorter or smaller retention takes effect now, not when the old one would have.
-    for (auto& [group, at] : next_sweep_ms_) {
-      if (group.first == q->queue.number) at = now_.wall_ms;
+    for (const JobState group : model::kFinalStates) {
+      if (q->counters.of(group) > 0) final_plan_.plan({q->queue.number, group}, now_.wall_ms);
     }
   }
   QueueReply r = queue_reply(*q);
@@ -196,15 +197,12 @@ bool EngineImpl::on(const DeleteQueue& c, const Command& cmd, Lookup&) {
     if (it == polls_.end()) continue;
     std::erase(it->second->queues, number);
   }
-  for (auto it = next_sweep_ms_.begin(); it != next_sweep_ms_.end();) {
-    it = it->first.first == number ? next_sweep_ms_.erase(it) : std::next(it);
-  }
+  for (const JobState group : model::kFinalStates) final_plan_.forget({number, group});
   to_match_.erase(number);
   touched_.erase(number);
   std::erase_if(ended_, [&](const auto& group) { return group.first.first == number; });
   queue_numbers_.erase({cmd.name_space, c.queue});
   queues_.erase(number);
-  next_retention_mono_ms_ = 0;
   reply(cmd.call, std::move(r));
   return true;
 }

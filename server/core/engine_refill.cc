@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "core/engine_impl.h"
+#include "core/job_page.h"
 
 namespace rota::core {
 
@@ -20,18 +21,6 @@ JobKey below_level(std::uint32_t queue, std::uint8_t priority) {
   return JobKey{queue, static_cast<std::uint8_t>(priority - 1), 0};
 }
 
-// Everything below the returned key has been seen by a page of [.., end). Where a page ends early
-// its `next` is any string of bytes: the first whole key that is not below it is the limit.
-JobKey limit_of(const ScanPage& page, const JobKey& end) {
-  if (!page.more) return end;
-  constexpr std::size_t kKeyBytes = 13;
-  std::string whole = page.next.substr(0, kKeyBytes);
-  whole.resize(kKeyBytes, '\0');
-  JobKey limit = *keys::parse_job(whole);
-  if (page.next.size() > kKeyBytes) ++limit.seq;
-  return limit;
-}
-
 }  // namespace
 
 void EngineImpl::refill(QueueState& q) {
@@ -42,7 +31,10 @@ void EngineImpl::refill(QueueState& q) {
     w.cover_all();
     return;
   }
-  if (q.polls.empty() || w.size() * 2 >= options_.window_rows) return;
+  // Without a poll nobody needs the head, but where it lies is looked up all the same behind many
+  // deletions, a few pages at a time, so that the first lease after them finds it at once.
+  const bool hollow = q.hollowed >= options_.head_advance_rows;
+  if ((q.polls.empty() && !hollow) || w.size() * 2 >= options_.window_rows) return;
 
   // Where the next READY key can be: on in the limit's own level, else at a lower level's head.
   const std::uint32_t number = q.queue.number;
@@ -83,50 +75,25 @@ void EngineImpl::take_page(std::uint32_t number, const std::string& begin, const
     return;
   }
   const JobKey level_end = below_level(number, keys::parse_job(begin)->priority);
-  const JobKey limit =
-      std::min(limit_of(result.pages[0], level_end), limit_of(result.pages[1], level_end));
-  const std::string upto = limit == level_end ? end : keys::job(limit);
-
-  std::map<std::string, std::string> bodies;
-  std::map<std::string, std::string> sides;
-  for (Row& row : result.pages[0].rows) bodies.insert(std::move(row));
-  for (Row& row : result.pages[1].rows) sides.insert(std::move(row));
-  overlay_.overlay(Keyspace::kJob, begin, upto, &bodies);
-  overlay_.overlay(Keyspace::kSide, begin, upto, &sides);
-
-  for (const auto& [key, row] : bodies) {
-    if (key >= upto) break;
-    const JobKey ready_key = *keys::parse_job(key);
-    ReadyJob entry;
-    auto body = std::make_shared<model::JobBody>();
-    model::Side side;
-    if (model::is_pointer(row)) {
-      model::Pointer pointer;
-      if (!model::decode(row, &pointer) || !model::decode(pointer.body, body.get()) ||
-          !model::decode(pointer.side, &side)) {
-        std::abort();  // damage is found by the store's checksums; this is a fault of ours
-      }
-      entry.key = JobKey{number, pointer.first_priority, ready_key.seq};
-      entry.side = std::make_shared<const model::Side>(std::move(side));
-    } else {
-      entry.key = ready_key;
-      if (auto s = sides.find(key); s != sides.end()) {
-        if (!model::decode(s->second, &side)) std::abort();
-        if (side.claim != model::Claim::kNone) continue;  // held back, or at its pointer
-        entry.side = std::make_shared<const model::Side>(std::move(side));
-      }
-      if (!model::decode(row, body.get())) std::abort();
-    }
-    if (leases_.contains(entry.key)) continue;
-    entry.body = std::move(body);
-    const std::size_t bytes = entry.body->memory_bytes() + (entry.side ? 512 : 0);
-    w.offer_page(ready_key, std::move(entry), bytes);
+  JobPage page = take_job_page(overlay_, result, begin, end);
+  const JobKey limit = page.upto == end ? level_end : first_job_key(page.upto);
+  for (PagedJob& job : page.jobs) {
+    // Held back by a claim, at its pointer, or running.
+    if (job.state != JobState::kReady || job.at != job.ready_key()) continue;
+    if (leases_.contains(job.key)) continue;
+    ReadyJob entry{job.key, std::move(job.body), std::move(job.side)};
+    const std::size_t bytes = entry.memory_bytes();
+    w.offer_page(job.at, std::move(entry), bytes);
   }
   const bool last_level =
       q.counters.levels.lower_bound(limit.queue == number ? limit.priority : 0) ==
           q.counters.levels.end() ||
       limit.queue != number;
   w.finish_refill(last_level ? nullptr : &limit);
+  if (q.hollowed >= options_.head_advance_rows) {
+    touch(q);  // the head found is worth keeping
+    if (!w.empty() || last_level) q.hollowed = 0;
+  }
   touched_.insert(number);  // seal looks again whether a further page is needed
   window_changed(q);
 }

@@ -13,6 +13,20 @@ std::string EngineImpl::request_key(const Command& cmd, std::uint8_t method,
   return keys::request(method, cmd.name_space, tag.id);
 }
 
+// All leases that a lease call was granted have ended: its id never grants again, also after a
+// restart.
+void EngineImpl::spend_request(const std::string& hash) {
+  if (!spent_set_.insert(hash).second) return;
+  spent_now_.push_back(hash);
+  if (spent_requests_.size() < kSpentRequestsKept) {
+    spent_requests_.push_back(hash);
+    return;
+  }
+  spent_set_.erase(spent_requests_[spent_next_]);
+  spent_requests_[spent_next_] = hash;
+  spent_next_ = (spent_next_ + 1) % spent_requests_.size();
+}
+
 void EngineImpl::remember_request(const std::string& key, const RequestTag& tag,
                                   std::string answer) {
   model::RequestRecord record;

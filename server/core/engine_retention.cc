@@ -2,10 +2,11 @@
 //
 // Retention: what is kept of ended jobs, ledger entries and remembered requests goes when it is old
 // enough or there is too much of it. One bounded read at a time, along the time-ordered indexes,
-// each from where the last sweep ended.
+// each from where the last sweep ended, and only where something is due.
 #include <algorithm>
 
 #include "base/limits.h"
+#include "core/damage.h"
 #include "core/engine_impl.h"
 
 namespace rota::core {
@@ -14,9 +15,7 @@ namespace keys = model::keys;
 
 namespace {
 
-constexpr std::int64_t kSweepEveryMs = 1'000;
 constexpr std::uint32_t kIndexRowsPerSweep = 64;
-constexpr std::size_t kJobsPerSweep = base::limits::kSweepRowsPerBatchMax;
 
 std::int64_t keep_ms(const model::Retention& r, JobState group) {
   switch (group) {
@@ -34,35 +33,72 @@ bool over_count(const QueueState& q, JobState group) {
          q.counters.of(group) > q.queue.settings.retention.succeeded_count;
 }
 
+enum Sweep : int { kDropped, kRequests, kLedger, kRuns, kFinals, kSweepKinds };
+
 }  // namespace
 
+// An index row whose jobs are due, or the first of them.
+struct EngineImpl::DueRow {
+  std::string index_key;
+  std::int64_t ended_ms = 0;
+  bool by_age = false;
+  std::vector<JobKey> jobs;
+};
+
+// The kinds take turns, so that one with much to do holds up none of the others.
 void EngineImpl::run_retention() {
-  if (retention_busy_ || now_.mono_ms < next_retention_mono_ms_) return;
-  next_retention_mono_ms_ = now_.mono_ms + kSweepEveryMs;
-  if (!dropped_.empty()) return sweep_dropped();
-  if (deletions_held()) return;
-  if (next_request_sweep_ms_ <= now_.wall_ms) {
-    next_request_sweep_ms_ = now_.wall_ms + base::kMinuteMs;
-    return sweep_expiry(Keyspace::kRequest, &meta_.requests_swept_ms);
-  }
-  if (next_ledger_sweep_ms_ <= now_.wall_ms) {
-    next_ledger_sweep_ms_ = now_.wall_ms + base::kMinuteMs;
-    return sweep_expiry(Keyspace::kLedger, &meta_.ledger_swept_ms);
-  }
-  book_.sweep_runs();
   if (retention_busy_) return;
-  // Queues in turn, so that one with much to retire does not hold up the others.
-  for (int pass = 0; pass < 2; ++pass) {
-    auto it = pass == 0 ? next_sweep_ms_.upper_bound({retention_cursor_, JobState::kExpired})
-                        : next_sweep_ms_.begin();
-    for (; it != next_sweep_ms_.end(); ++it) {
-      const auto& [number, group] = it->first;
-      QueueState& q = *queues_.at(number);
-      if (it->second > now_.wall_ms && !over_count(q, group)) continue;
-      retention_cursor_ = number;
-      return sweep_final(q, group);
-    }
+  for (int i = 0; i < kSweepKinds; ++i) {
+    const int kind = (retention_turn_ + i) % kSweepKinds;
+    if (!start_sweep(kind)) continue;
+    retention_turn_ = kind + 1;
+    return;
   }
+}
+
+// False: nothing of this kind is due.
+bool EngineImpl::start_sweep(int kind) {
+  if (kind == kDropped) {
+    if (dropped_.empty()) return false;
+    sweep_dropped();
+    return true;
+  }
+  if (deletions_held()) return false;
+  switch (kind) {
+    case kRequests:
+      if (next_request_sweep_ms_ > now_.wall_ms) return false;
+      sweep_expiry(Keyspace::kRequest, &meta_.requests_swept_ms, &next_request_sweep_ms_);
+      return true;
+    case kLedger:
+      if (next_ledger_sweep_ms_ > now_.wall_ms) return false;
+      sweep_expiry(Keyspace::kLedger, &meta_.ledger_swept_ms, &next_ledger_sweep_ms_);
+      return true;
+    case kRuns:
+      return book_.sweep_runs();
+    default:
+      break;
+  }
+  RetentionGroup group;
+  if (!final_plan_.take_due(now_.wall_ms, &group)) return false;
+  sweep_final(*queues_.at(group.first), group.second);
+  return true;
+}
+
+// When something is due next; INT64_MAX while a sweep is under way, since its end wakes us.
+std::int64_t EngineImpl::next_retention_ms() const {
+  if (retention_busy_) return INT64_MAX;
+  if (!dropped_.empty()) return now_.wall_ms;
+  if (deletions_held()) return INT64_MAX;
+  return std::min({next_request_sweep_ms_, next_ledger_sweep_ms_, final_plan_.next_ms(),
+                   book_.next_sweep_ms()});
+}
+
+// Jobs of the group have just ended: they are due when they are old, or at once when there are too
+// many.
+void EngineImpl::plan_retention(const QueueState& q, JobState group) {
+  const std::int64_t keep = keep_ms(q.queue.settings.retention, group);
+  const std::int64_t old_ms = keep == model::kForever ? INT64_MAX : now_.wall_ms + keep;
+  final_plan_.plan({q.queue.number, group}, over_count(q, group) ? now_.wall_ms : old_ms);
 }
 
 void EngineImpl::sweep_final(QueueState& q, JobState group) {
@@ -76,6 +112,7 @@ void EngineImpl::sweep_final(QueueState& q, JobState group) {
   ReadSpec spec;
   spec.scans.push_back(scan);
   retention_busy_ = true;
+  ++sweeps_;
   issue_read(std::move(spec), [this, number, group](ReadResult& result, CommitSeq) {
     retention_busy_ = false;
     sweep_final_page(number, group, result);
@@ -86,123 +123,106 @@ void EngineImpl::sweep_final(QueueState& q, JobState group) {
 void EngineImpl::sweep_final_page(std::uint32_t number, JobState group, ReadResult& result) {
   auto found = queues_.find(number);
   if (found == queues_.end()) return;
-  const std::int64_t keep = keep_ms(found->second->queue.settings.retention, group);
-  struct Due {
-    std::string index_key;
-    std::int64_t ended_ms = 0;
-    bool by_age = false;
-    std::vector<JobKey> jobs;
-    std::size_t from = 0;
-  };
-  if (result.pages[0].rows.empty() && result.pages[0].more) {
+  QueueState& q = *found->second;
+  const ScanPage& page = result.pages[0];
+  if (page.rows.empty() && page.more) {
     // The page stepped over deleted rows only: the next one goes on behind them.
-    const auto seen =
-        keys::time_after(result.pages[0].next, keys::final_index_prefix(number, group));
-    std::int64_t& swept = found->second->counters.swept_ms[static_cast<std::size_t>(group)];
+    const auto seen = keys::time_after(page.next, keys::final_index_prefix(number, group));
+    std::int64_t& swept = q.counters.swept_ms[static_cast<std::size_t>(group)];
     if (seen) swept = std::max(swept, *seen);
-    touch(*found->second);
-    next_retention_mono_ms_ = now_.mono_ms;
+    touch(q);
+    final_plan_.plan({number, group}, now_.wall_ms);
     return;
   }
-  auto due = std::make_shared<std::vector<Due>>();
+  const std::int64_t keep = keep_ms(q.queue.settings.retention, group);
+  const bool by_count = over_count(q, group);
+  const std::size_t most = final_slice_.rows();
+  auto due = std::make_shared<std::vector<DueRow>>();
   std::size_t jobs = 0;
-  std::int64_t next_ms = INT64_MAX;
-  bool at_young = false;  // what follows in the index is not due yet
-  const bool by_count = over_count(*found->second, group);
-  for (const Row& row : result.pages[0].rows) {
+  std::int64_t next_ms = page.more ? now_.wall_ms : INT64_MAX;
+  for (const Row& row : page.rows) {
     const auto index = keys::parse_final_index(row.first);
-    if (!index) std::abort();
+    if (!index) damaged_row(Keyspace::kFinal, row.first);
     const bool old = keep != model::kForever && index->ended_ms + keep <= now_.wall_ms;
-    if (!old && !by_count) {
-      at_young = true;
-      if (keep != model::kForever) next_ms = index->ended_ms + keep;
+    if (!old && !by_count) {  // what follows in the index is not due yet
+      next_ms = keep == model::kForever ? INT64_MAX : index->ended_ms + keep;
       break;
     }
-    if (jobs >= kJobsPerSweep) break;
-    Due d{row.first, index->ended_ms, old, {}, 0};
-    if (!model::decode_job_keys(row.second, &d.jobs)) std::abort();
+    if (jobs >= most) {
+      next_ms = now_.wall_ms;
+      break;
+    }
+    DueRow d{row.first, index->ended_ms, old, {}};
+    if (!model::decode_job_keys(row.second, &d.jobs)) damaged_row(Keyspace::kFinal, row.first);
     jobs += d.jobs.size();
     due->push_back(std::move(d));
   }
-  const ScanPage& page = result.pages[0];
-  if (due->empty() && page.rows.empty() && page.more) {  // only deleted rows so far
-    std::string key = page.next;
-    key.resize(keys::final_index(number, group, 0, 0).size(), '\0');
-    if (const auto at = keys::parse_final_index(key)) {
-      QueueState& q = *found->second;
-      q.counters.swept_ms[static_cast<std::size_t>(group)] = at->ended_ms;
-      touch(q);
-    }
-    next_retention_mono_ms_ = now_.mono_ms;
-    return;
-  }
-  if (due->empty()) {
-    next_sweep_ms_[{number, group}] = next_ms;
-    return;
-  }
-  next_sweep_ms_[{number, group}] = at_young ? next_ms : now_.wall_ms;  // else there may be more
+  final_plan_.plan({number, group}, next_ms);
+  if (due->empty()) return;
   retention_busy_ = true;
   start_task([this, number, group, due](Lookup& look) {
-    auto it = queues_.find(number);
-    if (it == queues_.end()) return retention_busy_ = false, true;
-    QueueState& q = *it->second;
-    struct Found {
-      JobKey key;
-      JobView view;
-      bool by_age;
-    };
-    std::vector<Found> views;
-    std::size_t asked = 0;
-    for (const Due& d : *due) {
-      for (const JobKey& key : d.jobs) {
-        if (asked >= kJobsPerSweep) break;
-        ++asked;
-        Found f{key, {}, d.by_age};
-        view_job(key, look, &f.view);
-        if (f.view.state == group) views.push_back(std::move(f));
-      }
-    }
-    if (!look.complete()) return false;
+    if (!retire(number, group, *due, look)) return false;
     retention_busy_ = false;
-    std::size_t examined = 0;
-    std::size_t next_view = 0;
-    std::set<JobKey>
-        gone;  // two rows name it when it died, was redriven and died in one millisecond
-    for (Due& d : *due) {
-      std::size_t i = 0;
-      for (; i < d.jobs.size() && examined < asked; ++i) {
-        const JobKey& key = d.jobs[i];
-        ++examined;
-        if (next_view >= views.size() || views[next_view].key != key) continue;
-        const Found& f = views[next_view];
-        if (!d.by_age && !over_count(q, group)) break;
-        ++next_view;
-        if (f.view.where == JobView::Where::kFinal) {
-          if (f.view.final_record.ended_ms > d.ended_ms) continue;
-          batch().del(Keyspace::kFinal, keys::final_record(key));
-          leave(q, group, f.view.final_record.priority);
-        } else {
-          if (f.view.side->ended_ms > d.ended_ms) continue;  // redriven and dead again since
-          if (!gone.insert(key).second) continue;
-          remove_job(take_job(key, f.view), JobState::kDead);
-        }
-      }
-      if (i == d.jobs.size()) {
-        batch().del(Keyspace::kFinal, d.index_key);
-        q.counters.swept_ms[static_cast<std::size_t>(group)] = d.ended_ms;
-        touch(q);
-      } else {
-        d.jobs.erase(d.jobs.begin(), d.jobs.begin() + static_cast<std::ptrdiff_t>(i));
-        batch().put(Keyspace::kFinal, d.index_key, model::encode_job_keys(d.jobs));
-        break;
-      }
-    }
-    next_retention_mono_ms_ = now_.mono_ms;  // go on at once while there is something to do
     return true;
   });
 }
 
-void EngineImpl::sweep_expiry(Keyspace keyspace, std::int64_t* swept_ms) {
+// False: rows are missing.
+bool EngineImpl::retire(std::uint32_t number, JobState group, std::vector<DueRow>& due,
+                        Lookup& look) {
+  auto it = queues_.find(number);
+  if (it == queues_.end()) return true;
+  QueueState& q = *it->second;
+  std::vector<std::vector<JobView>> views(due.size());
+  std::size_t left = final_slice_.rows();
+  for (std::size_t i = 0; i < due.size(); ++i) {
+    for (const JobKey& key : due[i].jobs) {
+      if (left == 0) break;
+      --left;
+      view_job(key, look, &views[i].emplace_back());
+    }
+  }
+  if (!look.complete()) return false;
+  final_slice_.brought(look.fetched_bytes());
+  std::set<JobKey> gone;  // two rows name it when it died, was redriven and died in one millisecond
+  for (std::size_t i = 0; i < due.size(); ++i) {
+    DueRow& d = due[i];
+    std::size_t done = 0;
+    for (; done < views[i].size() && (d.by_age || over_count(q, group)); ++done) {
+      JobView& view = views[i][done];
+      const JobKey& key = d.jobs[done];
+      if (view.state != group) continue;
+      if (view.where == JobView::Where::kFinal) {
+        if (view.final_record.ended_ms > d.ended_ms) continue;
+        batch().del(Keyspace::kFinal, keys::final_record(key));
+        leave(q, group, view.final_record.priority);
+      } else {
+        if (view.side->ended_ms > d.ended_ms) continue;  // redriven and dead again since
+        if (!gone.insert(key).second) continue;
+        remove_job(take_job(key, view), JobState::kDead);
+      }
+    }
+    if (done < d.jobs.size()) {
+      if (done > 0) {
+        d.jobs.erase(d.jobs.begin(), d.jobs.begin() + static_cast<std::ptrdiff_t>(done));
+        batch().put(Keyspace::kFinal, d.index_key, model::encode_job_keys(d.jobs));
+      }
+      // More of it is due now, or what is left waits for its age.
+      const std::int64_t keep = keep_ms(q.queue.settings.retention, group);
+      const bool more = d.by_age || over_count(q, group);
+      final_plan_.plan({number, group}, more                      ? now_.wall_ms
+                                        : keep == model::kForever ? INT64_MAX
+                                                                  : d.ended_ms + keep);
+      break;
+    }
+    batch().del(Keyspace::kFinal, d.index_key);
+    q.counters.swept_ms[static_cast<std::size_t>(group)] = d.ended_ms;
+    touch(q);
+  }
+  return true;
+}
+
+void EngineImpl::sweep_expiry(Keyspace keyspace, std::int64_t* swept_ms, std::int64_t* next_ms) {
   ScanSpec scan;
   scan.keyspace = keyspace;
   scan.begin = keys::expiry_begin(*swept_ms);
@@ -211,55 +231,82 @@ void EngineImpl::sweep_expiry(Keyspace keyspace, std::int64_t* swept_ms) {
   ReadSpec spec;
   spec.scans.push_back(scan);
   retention_busy_ = true;
-  const std::int64_t upto_ms = now_.wall_ms;
-  issue_read(std::move(spec), [this, keyspace, swept_ms, upto_ms](ReadResult& result, CommitSeq) {
-    auto rows = std::make_shared<std::vector<Row>>(std::move(result.pages[0].rows));
-    const bool more = result.pages[0].more;
-    if (rows->empty()) {
-      // Nothing is left, or the page stepped over deleted rows only and the next goes on behind.
-      retention_busy_ = false;
-      const auto seen = keys::time_after(result.pages[0].next, keys::expiry_prefix());
-      *swept_ms = std::max(*swept_ms, more ? seen.value_or(*swept_ms) : upto_ms);
-      if (more) {
-        next_retention_mono_ms_ = now_.mono_ms;
-        (keyspace == Keyspace::kLedger ? next_ledger_sweep_ms_ : next_request_sweep_ms_) = 0;
-      }
-      return;
+  ++sweeps_;
+  // What is written from now on lowers it; what is stored already is looked for each minute.
+  *next_ms = now_.wall_ms + base::kMinuteMs;
+  issue_read(std::move(spec), [this, keyspace, swept_ms, next_ms, upto_ms = now_.wall_ms](
+                                  ReadResult& result, CommitSeq) {
+    if (!result.pages[0].rows.empty()) {
+      return sweep_expiry_page(keyspace, swept_ms, next_ms, result);
     }
-    start_task([this, keyspace, swept_ms, rows, more](Lookup& look) {
-      std::vector<std::string> gone;
-      for (const auto& [index_key, value] : *rows) {
-        std::vector<std::string> listed;
-        if (!model::decode_strings(value, &listed)) std::abort();
-        for (std::string& key : listed) {
-          const std::string* row = nullptr;
-          if (!look.get(keyspace, key, &row) || row == nullptr) continue;
-          bool expired = true;
-          if (keyspace == Keyspace::kLedger) {  // it may be another entry by now
-            model::LedgerEntry entry;
-            if (!model::decode(*row, &entry)) std::abort();
-            expired = entry.state == model::LedgerState::kDone && entry.expires_ms <= now_.wall_ms;
-          } else {
-            model::RequestRecord record;
-            if (!model::decode(*row, &record)) std::abort();
-            expired = record.created_ms + options_.request_retention_ms <= now_.wall_ms;
-          }
-          if (expired) gone.push_back(std::move(key));
+    // Nothing is left, or the page stepped over deleted rows only and the next goes on behind.
+    retention_busy_ = false;
+    const bool more = result.pages[0].more;
+    const auto seen = keys::time_after(result.pages[0].next, keys::expiry_prefix());
+    *swept_ms = std::max(*swept_ms, more ? seen.value_or(*swept_ms) : upto_ms);
+    if (more) *next_ms = now_.wall_ms;
+  });
+}
+
+void EngineImpl::sweep_expiry_page(Keyspace keyspace, std::int64_t* swept_ms, std::int64_t* next_ms,
+                                   ReadResult& result) {
+  struct Listed {
+    std::string index_key;
+    std::vector<std::string> now;    // looked at in this slice
+    std::vector<std::string> later;  // what the slice has no room for
+  };
+  auto slice = std::make_shared<std::vector<Listed>>();
+  bool more = result.pages[0].more;
+  std::size_t left = expiry_slice_.rows();
+  for (const auto& [index_key, value] : result.pages[0].rows) {
+    if (left == 0) {
+      more = true;
+      break;
+    }
+    Listed listed{index_key, {}, {}};
+    if (!model::decode_strings(value, &listed.now)) damaged_row(keyspace, index_key);
+    if (listed.now.size() > left) {
+      const auto cut = listed.now.begin() + static_cast<std::ptrdiff_t>(left);
+      listed.later.assign(std::make_move_iterator(cut), std::make_move_iterator(listed.now.end()));
+      listed.now.erase(cut, listed.now.end());
+      more = true;
+    }
+    left -= listed.now.size();
+    slice->push_back(std::move(listed));
+  }
+  start_task([this, keyspace, swept_ms, next_ms, slice, more](Lookup& look) {
+    std::vector<const std::string*> gone;
+    for (const Listed& listed : *slice) {
+      for (const std::string& key : listed.now) {
+        const std::string* row = nullptr;
+        if (!look.get(keyspace, key, &row) || row == nullptr) continue;
+        bool expired = true;
+        if (keyspace == Keyspace::kLedger) {  // it may be another entry by now
+          model::LedgerEntry entry;
+          if (!model::decode(*row, &entry)) damaged_row(keyspace, key);
+          expired = entry.state == model::LedgerState::kDone && entry.expires_ms <= now_.wall_ms;
+        } else {
+          model::RequestRecord record;
+          if (!model::decode(*row, &record)) damaged_row(keyspace, key);
+          expired = record.created_ms + options_.request_retention_ms <= now_.wall_ms;
         }
+        if (expired) gone.push_back(&key);
       }
-      if (!look.complete()) return false;
-      retention_busy_ = false;
-      for (const std::string& key : gone) batch().del(keyspace, key);
-      for (const auto& [index_key, value] : *rows) {
-        batch().del(keyspace, index_key);
-        *swept_ms = std::max(*swept_ms, keys::parse_expiry(index_key).value_or(*swept_ms));
+    }
+    if (!look.complete()) return false;
+    retention_busy_ = false;
+    expiry_slice_.brought(look.fetched_bytes());
+    for (const std::string* key : gone) batch().del(keyspace, *key);
+    for (const Listed& listed : *slice) {
+      if (!listed.later.empty()) {
+        batch().put(keyspace, listed.index_key, model::encode_strings(listed.later));
+        continue;  // the last one
       }
-      if (more) {  // the next slice at once
-        next_retention_mono_ms_ = now_.mono_ms;
-        (keyspace == Keyspace::kLedger ? next_ledger_sweep_ms_ : next_request_sweep_ms_) = 0;
-      }
-      return true;
-    });
+      batch().del(keyspace, listed.index_key);
+      *swept_ms = std::max(*swept_ms, keys::parse_expiry(listed.index_key).value_or(*swept_ms));
+    }
+    if (more) *next_ms = now_.wall_ms;  // the next slice at once
+    return true;
   });
 }
 
@@ -279,8 +326,7 @@ void EngineImpl::sweep_dropped() {
   add(Keyspace::kSide, keys::queue_begin(number), keys::queue_end(number));
   add(Keyspace::kPayload, keys::queue_begin(number), keys::queue_end(number));
   add(Keyspace::kFinal, keys::final_begin(number), keys::final_end(number));
-  for (const JobState group :
-       {JobState::kSucceeded, JobState::kDead, JobState::kCancelled, JobState::kExpired}) {
+  for (const JobState group : model::kFinalStates) {
     add(Keyspace::kFinal, keys::final_index_begin(number, group, INT64_MIN),
         keys::final_index_end(number, group));
   }
@@ -292,6 +338,7 @@ void EngineImpl::sweep_dropped() {
   for (std::size_t i = 0; i < spec.scans.size(); ++i) spec.scans[i].begin = drop_cursors_[i];
   const std::vector<ScanSpec> scans = spec.scans;
   retention_busy_ = true;
+  ++sweeps_;
   issue_read(std::move(spec), [this, number, scans](ReadResult& result, CommitSeq) {
     auto shared = std::make_shared<ReadResult>(std::move(result));
     start_task([this, number, scans, shared](Lookup& look) {
@@ -300,7 +347,9 @@ void EngineImpl::sweep_dropped() {
       std::vector<std::string> held;
       if (dropped_row != nullptr) {
         model::Queue queue;
-        if (!model::decode(*dropped_row, &queue)) std::abort();
+        if (!model::decode(*dropped_row, &queue)) {
+          damaged_row(Keyspace::kQueueState, keys::queue_dropped(number));
+        }
         for (const auto& [key, row] : shared->pages[0].rows) {
           model::JobBody body;
           if (model::is_pointer(row) || !model::decode(row, &body)) continue;
@@ -311,7 +360,7 @@ void EngineImpl::sweep_dropped() {
           if (!look.get(Keyspace::kLedger, ledger_key, &entry_row) || entry_row == nullptr)
             continue;
           model::LedgerEntry entry;
-          if (!model::decode(*entry_row, &entry)) std::abort();
+          if (!model::decode(*entry_row, &entry)) damaged_row(Keyspace::kLedger, ledger_key);
           // Only what this job still owns.
           if (entry.state == model::LedgerState::kHeld && entry.job == *keys::parse_job(key)) {
             held.push_back(std::move(ledger_key));
@@ -333,7 +382,6 @@ void EngineImpl::sweep_dropped() {
         dropped_.erase(number);
         drop_cursors_.clear();
       }
-      next_retention_mono_ms_ = now_.mono_ms;
       return true;
     });
   });

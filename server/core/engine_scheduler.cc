@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "core/damage.h"
 #include "core/engine_impl.h"
 #include "core/request_answers.h"
 #include "core/schedule/template.h"
@@ -12,6 +13,10 @@
 namespace rota::core {
 
 namespace keys = model::keys;
+
+namespace {
+constexpr std::int64_t kFirstSweepEveryMs = 100;
+}  // namespace
 
 SchedulerBook::SchedulerBook(EngineImpl& engine, const TimeZoneSource& zones)
     : engine_(engine), zones_(zones) {}
@@ -128,11 +133,11 @@ bool SchedulerBook::upsert(const UpsertScheduler& c, const Command& cmd, Lookup&
   const Name name{cmd.name_space, c.id};
   Entry* entry = find(name);
   if (row != nullptr) {
-    auto record = repeated_request(*row, c.request);
+    auto record = repeated_request(request, *row, c.request);
     if (!record) return engine_.reply(cmd.call, record.error()), true;
     if (entry == nullptr) return engine_.reply(cmd.call, not_found(c.id)), true;
     DeclaredAnswer before;
-    if (!decode_answer(record->answer, &before)) std::abort();
+    if (!decode_answer(record->answer, &before)) damaged_row(Keyspace::kRequest, request);
     SchedulerReply r = answer(*entry, c.next_count);
     r.declared = before.declared;
     r.changed = before.changed;
@@ -148,7 +153,7 @@ bool SchedulerBook::upsert(const UpsertScheduler& c, const Command& cmd, Lookup&
                         "etag");
     return true;
   }
-  if (entry == nullptr && entries_.size() >= engine_.options_.max_schedulers) {
+  if (entry == nullptr && declared_ >= engine_.options_.max_schedulers) {
     engine_.reply_error(cmd.call, Reason::kTooManySchedulers,
                         "the limit is " + std::to_string(engine_.options_.max_schedulers) +
                             " schedulers (server option limits.schedulers)",
@@ -187,6 +192,7 @@ void SchedulerBook::declare(const UpsertScheduler& c, const Command& cmd, Schedu
     s.created_ms = now;
     s.updated_ms = now;
     entry.declared = true;
+    ++declared_;
     entry.open_run.reset();
     entry.state.cursor_ms = now;  // the first tick comes strictly after creation
   } else {
@@ -283,6 +289,7 @@ bool SchedulerBook::remove(const DeleteScheduler& c, const Command& cmd, Lookup&
   r.declared = Declared::kChanged;
   unplan(name, *entry);
   entry->declared = false;
+  --declared_;
   entry->schedule.reset();
   entry->open_run.reset();
   engine_.batch().del(Keyspace::kScheduler, keys::scheduler(name.first, name.second));
@@ -304,30 +311,37 @@ std::string SchedulerBook::scheduler_of_queue(const std::string& name_space,
 
 // ---- start
 
-bool SchedulerBook::load(std::string_view key, std::string_view value, std::string* fault) {
-  if (key.empty()) return *fault = "empty scheduler key", false;
+bool SchedulerBook::load(std::string_view key, std::string_view value) {
+  if (key.empty()) return false;
   if (key.front() == 's') {
     model::Scheduler scheduler;
-    if (!model::decode(value, &scheduler)) return *fault = "scheduler", false;
+    if (!model::decode(value, &scheduler)) return false;
     Entry& entry = entries_[{scheduler.name_space, scheduler.id}];
     entry.scheduler = std::move(scheduler);
     entry.declared = true;
+    ++declared_;
     return true;
   }
   model::Reader reader(key.substr(1));
   std::string name_space = reader.str();
   std::string id = reader.str();
   Entry& entry = entries_[{name_space, id}];
-  if (!reader.at_end() || !model::decode(value, &entry.state)) {
-    return *fault = "state of a scheduler", false;
-  }
+  if (!reader.at_end() || !model::decode(value, &entry.state)) return false;
   entry.scheduler.name_space = std::move(name_space);
   entry.scheduler.id = std::move(id);
   return true;
 }
 
 void SchedulerBook::start() {
+  // How old their records are is not known here: each is looked at once, one after the other, so
+  // that many schedulers do not all read at the start.
+  std::int64_t look_ms = engine_.now_.wall_ms;
   for (auto& [name, entry] : entries_) {
+    if (entry.state.runs > engine_.options_.max_scheduler_runs) {
+      runs_plan_.plan(name, engine_.now_.wall_ms);
+    } else if (entry.state.runs > 0) {
+      runs_plan_.plan(name, look_ms += kFirstSweepEveryMs);
+    }
     if (entry.declared) {
       // A specification that no longer compiles (a zone that left the data) must not stop the
       // others: it is shown without next times.

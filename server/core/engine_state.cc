@@ -103,8 +103,9 @@ void EngineImpl::to_ready(JobRef job, JobState from) {
   }
   const JobKey ready_key{job.key.queue, job.priority, job.key.seq};
   const SidePtr side = plain ? nullptr : std::make_shared<const model::Side>(std::move(job.side));
-  const std::size_t bytes = job.body->memory_bytes() + (side ? 512 : 0);
-  q.window.offer(ready_key, ReadyJob{job.key, std::move(job.body), side}, bytes);
+  ReadyJob entry{job.key, std::move(job.body), side};
+  const std::size_t bytes = entry.memory_bytes();
+  q.window.offer(ready_key, std::move(entry), bytes);
   window_changed(q);
   want_match(q);
 }
@@ -140,6 +141,7 @@ void EngineImpl::out_of_waiting(JobRef& job, JobState from) {
 void EngineImpl::erase_rows(const JobRef& job) {
   const std::string key = keys::job(job.key);
   batch().del(Keyspace::kJob, key);
+  ++job.queue->hollowed;
   if (job.had_side_row) batch().del(Keyspace::kSide, key);
   if (job.body->payload_apart) batch().del(Keyspace::kPayload, key);
   if (const std::int64_t deadline = start_deadline_of(job);

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/limits.h"
+#include "core/damage.h"
 #include "core/engine_impl.h"
 #include "core/schedule/template.h"
 #include "model/bytes.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::uint8_t kBlockedByScheduler = 1;
 constexpr std::uint32_t kRunRowsPerSweep = 256;
+constexpr std::size_t kTickBytesPerTurn = 1U << 20;  // of one scheduler
 
 model::Blocker blocker_of(const std::string& name_space, const std::string& id) {
   model::Writer w;
@@ -29,17 +31,19 @@ model::Blocker blocker_of(const std::string& name_space, const std::string& id) 
 }  // namespace
 
 std::int64_t SchedulerBook::next_due_ms() const {
-  if (due_.empty() || engine_.now_.mono_ms < engine_.hold_schedulers_until_mono_ms_) {
-    return INT64_MAX;
-  }
+  if (due_.empty() || held()) return INT64_MAX;
   return due_.begin()->first;
 }
 
+bool SchedulerBook::held() const {
+  return engine_.ticks_held_ || engine_.now_.mono_ms < engine_.hold_schedulers_until_mono_ms_;
+}
+
 bool SchedulerBook::run_due() {
-  if (engine_.now_.mono_ms < engine_.hold_schedulers_until_mono_ms_) return false;
+  if (held()) return false;
   std::uint32_t left = engine_.options_.max_ticks_per_turn;
   while (!due_.empty() && due_.begin()->first <= engine_.now_.wall_ms) {
-    if (left == 0) return true;
+    if (left == 0 || !engine_.room_for_duties()) return true;
     const Name name = due_.begin()->second;
     Entry& entry = entries_.at(name);
     unplan(name, entry);
@@ -54,8 +58,11 @@ std::uint32_t SchedulerBook::process(const Name& name, Entry& entry) {
   input.cursor_ms = entry.state.cursor_ms;
   input.now_ms = engine_.now_.wall_ms;
   input.late_tolerance_ms = engine_.options_.late_tolerance_ms;
-  input.batch_cap = static_cast<int>(engine_.options_.max_ticks_per_scheduler);
   const model::SchedulerSettings& settings = entry.scheduler.settings;
+  // As many as their payloads leave room for in a batch; at least one.
+  const std::size_t tick_bytes = settings.job.payload.size() + 1024;
+  input.batch_cap = static_cast<int>(std::clamp<std::size_t>(
+      kTickBytesPerTurn / tick_bytes, 1, engine_.options_.max_ticks_per_scheduler));
   planned->plan = plan_ticks(*entry.schedule, settings.catch_up, input);
   planned->generation = entry.scheduler.generation;
   planned->version = entry.scheduler.version;
@@ -84,7 +91,7 @@ bool SchedulerBook::apply_plan(const Name& name, const Planned& planned, Lookup&
     const std::string* row = nullptr;
     if (!look.get(Keyspace::kLedger, planned.ledger_keys[i], &row) || row == nullptr) continue;
     model::LedgerEntry holder;
-    if (!model::decode(*row, &holder)) std::abort();
+    if (!model::decode(*row, &holder)) damaged_row(Keyspace::kLedger, planned.ledger_keys[i]);
     const bool expired = holder.state == model::LedgerState::kDone &&
                          holder.expires_ms <= engine_.now_.wall_ms && !engine_.deletions_held();
     if (!expired) holders[i] = std::move(holder);
@@ -198,6 +205,7 @@ void SchedulerBook::record(Entry& entry, model::RunRecord run) {
     run = *open;
   } else {
     ++entry.state.runs;
+    plan_sweep(entry, run.last_nominal_ms);
     if (ran) {
       open.reset();
     } else {
@@ -269,21 +277,18 @@ void SchedulerBook::unblock(const Name& name) {
 
 // ---- retention of run records
 
-void SchedulerBook::sweep_runs() {
-  const std::int64_t now = engine_.now_.wall_ms;
-  const std::uint64_t max_runs = engine_.options_.max_scheduler_runs;
-  auto it = entries_.upper_bound(sweep_cursor_);
-  std::size_t looked = 0;
-  for (; it != entries_.end() && ++looked < 1000; ++it) {
-    const Entry& e = it->second;
-    if (e.state.runs > max_runs || (e.state.runs > 0 && e.next_sweep_ms <= now)) break;
-  }
-  if (it == entries_.end() || looked >= 1000) {
-    sweep_cursor_ = it == entries_.end() ? Name{} : it->first;
-    return;
-  }
-  const Name name = it->first;
-  sweep_cursor_ = name;
+// `oldest_ms`: a nominal time that the oldest record is not older than.
+void SchedulerBook::plan_sweep(const Entry& entry, std::int64_t oldest_ms) {
+  const bool over = entry.state.runs > engine_.options_.max_scheduler_runs;
+  runs_plan_.plan({entry.scheduler.name_space, entry.scheduler.id},
+                  over ? engine_.now_.wall_ms : oldest_ms + engine_.options_.run_retention_ms);
+}
+
+bool SchedulerBook::sweep_runs() {
+  Name name;
+  if (!runs_plan_.take_due(engine_.now_.wall_ms, &name)) return false;
+  const auto it = entries_.find(name);
+  if (it == entries_.end() || it->second.state.runs == 0) return true;
   ScanSpec scan;
   scan.keyspace = Keyspace::kRun;
   scan.begin = keys::run_begin(name.first, name.second, it->second.state.runs_swept_ms);
@@ -292,34 +297,39 @@ void SchedulerBook::sweep_runs() {
   ReadSpec spec;
   spec.scans.push_back(std::move(scan));
   engine_.retention_busy_ = true;
+  ++engine_.sweeps_;
   engine_.issue_read(std::move(spec), [this, name](ReadResult& result, CommitSeq) {
     engine_.retention_busy_ = false;
-    auto found = entries_.find(name);
-    if (found == entries_.end()) return;
-    Entry& entry = found->second;
-    const std::int64_t age_limit = engine_.now_.wall_ms - engine_.options_.run_retention_ms;
-    const ScanPage& page = result.pages[0];
-    if (page.rows.empty() && page.more) {
-      // Deleted rows only: the next page goes on behind them.
-      const auto seen = keys::time_after(page.next, keys::run_prefix(name.first, name.second));
-      if (seen) entry.state.runs_swept_ms = std::max(entry.state.runs_swept_ms, *seen);
-      touch(entry);
-      engine_.next_retention_mono_ms_ = engine_.now_.mono_ms;
-      return;
-    }
-    entry.next_sweep_ms = engine_.now_.wall_ms + base::kDayMs;
-    for (const auto& [key, value] : result.pages[0].rows) {
-      model::RunRecord run;
-      if (!model::decode(value, &run)) std::abort();
-      const bool over = entry.state.runs > engine_.options_.max_scheduler_runs;
-      if (!over && run.last_nominal_ms > age_limit) break;
-      engine_.batch().del(Keyspace::kRun, key);
-      if (entry.state.runs > 0) --entry.state.runs;
-      entry.state.runs_swept_ms = run.first_nominal_ms;
-      touch(entry);
-      engine_.next_retention_mono_ms_ = engine_.now_.mono_ms;  // there may be more to retire
-    }
+    sweep_runs_page(name, result.pages[0]);
   });
+  return true;
+}
+
+void SchedulerBook::sweep_runs_page(const Name& name, const ScanPage& page) {
+  auto found = entries_.find(name);
+  if (found == entries_.end()) return;
+  Entry& entry = found->second;
+  const std::int64_t age_limit = engine_.now_.wall_ms - engine_.options_.run_retention_ms;
+  for (const auto& [key, value] : page.rows) {
+    model::RunRecord run;
+    if (!model::decode(value, &run)) damaged_row(Keyspace::kRun, key);
+    const bool over = entry.state.runs > engine_.options_.max_scheduler_runs;
+    if (!over && run.last_nominal_ms > age_limit) {
+      return plan_sweep(entry, run.last_nominal_ms);  // the rest is younger
+    }
+    engine_.batch().del(Keyspace::kRun, key);
+    if (entry.state.runs > 0) --entry.state.runs;
+    entry.state.runs_swept_ms = run.first_nominal_ms;
+    touch(entry);
+  }
+  if (!page.more) return;
+  if (page.rows.empty()) {
+    // Deleted rows only: the next page goes on behind them.
+    const auto seen = keys::time_after(page.next, keys::run_prefix(name.first, name.second));
+    if (seen) entry.state.runs_swept_ms = std::max(entry.state.runs_swept_ms, *seen);
+    touch(entry);
+  }
+  runs_plan_.plan(name, engine_.now_.wall_ms);
 }
 
 }  // namespace rota::core

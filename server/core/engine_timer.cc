@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Timers: promotion of delayed and retrying jobs, and start deadlines. Late, never early; at most
-// max_timers_per_turn in a batch, oldest first.
+// Timers: promotion of delayed and retrying jobs, and start deadlines. Late, never early; oldest
+// first, at most max_timers_per_turn in a batch and no more than fit into it.
 #include <algorithm>
 #include <memory>
 
@@ -54,7 +54,7 @@ void EngineImpl::fire_timers() {
   }
   std::vector<TimerKey> due;
   while (!timers_.empty() && timers_.front_key().due_ms <= now_.wall_ms &&
-         due.size() < options_.max_timers_per_turn) {
+         due.size() < timer_slice_.rows()) {
     const TimerKey timer = timers_.front_key();
     timers_.erase(timer);
     if (timer.kind == TimerKind::kStartDeadline && deletions_held()) {
@@ -69,10 +69,18 @@ void EngineImpl::fire_timers() {
   start_task([this, shared](Lookup& look) {
     for (const TimerKey& timer : *shared) fire(timer, look, /*apply=*/false);
     if (!look.complete()) return false;
+    timer_slice_.brought(look.fetched_bytes());
+    bool fired = false;
     for (const TimerKey& timer : *shared) {
       // Deleted meanwhile with the job's state: then there is nothing to do. Others may be firing
       // by now, when all of these had been deleted.
-      if (firing_.erase(timer) > 0) fire(timer, look, /*apply=*/true);
+      if (firing_.erase(timer) == 0) continue;
+      if (fired && full()) {  // it stays due, for the next turn
+        timers_.offer(timer, TimerMark{}, sizeof(TimerKey));
+        continue;
+      }
+      fire(timer, look, /*apply=*/true);
+      fired = true;
     }
     return true;
   });

@@ -51,6 +51,12 @@ void Overlay::overlay(Keyspace keyspace, const std::string& begin, const std::st
   apply(*open_);
 }
 
+std::size_t Lookup::fetched_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : fetched_.rows) bytes += value ? value->size() : 0;
+  return bytes;
+}
+
 bool Lookup::get(Keyspace keyspace, const std::string& key, const std::string** value) {
   *value = nullptr;
   if (const Batch::Change* change = overlay_.find(keyspace, key)) {

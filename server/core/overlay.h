@@ -71,6 +71,8 @@ class Lookup {
 
   bool complete() const { return missing_.empty(); }
   std::vector<GetSpec> take_missing() { return std::move(missing_); }
+  // Of the values that were read for the command.
+  std::size_t fetched_bytes() const;
 
  private:
   const Overlay& overlay_;

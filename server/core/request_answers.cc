@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/request_answers.h"
 
+#include "core/damage.h"
+
 #include "model/bytes.h"
 #include "model/fields.h"
 
@@ -87,11 +89,10 @@ bool decode_answer(std::string_view bytes, std::uint64_t* operation) {
   return r.at_end();
 }
 
-base::Result<model::RequestRecord> repeated_request(const std::string& row, const RequestTag& tag) {
+base::Result<model::RequestRecord> repeated_request(const std::string& key, const std::string& row,
+                                                    const RequestTag& tag) {
   model::RequestRecord record;
-  if (!model::decode(row, &record)) {
-    return base::make_error(Reason::kInternal, "the remembered answer is damaged");
-  }
+  if (!model::decode(row, &record)) damaged_row(Keyspace::kRequest, key);
   if (record.body_hash != tag.body_hash) {
     return base::make_error(
         Reason::kRequestIdReused,

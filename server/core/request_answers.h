@@ -39,6 +39,7 @@ std::string encode_answer(std::uint64_t operation);
 bool decode_answer(std::string_view bytes, std::uint64_t* operation);
 
 // Reads a request row: nullopt when its body is another one (the error says so), or the record.
-base::Result<model::RequestRecord> repeated_request(const std::string& row, const RequestTag& tag);
+base::Result<model::RequestRecord> repeated_request(const std::string& key, const std::string& row,
+                                                    const RequestTag& tag);
 
 }  // namespace rota::core

@@ -21,6 +21,8 @@
 #include "core/schedule/catch_up.h"
 #include "core/schedule/schedule.h"
 #include "core/schedule/time_zone.h"
+#include "core/store.h"
+#include "core/sweep_plan.h"
 #include "model/scheduler.h"
 
 namespace rota::core {
@@ -38,7 +40,7 @@ class SchedulerBook {
   bool remove(const DeleteScheduler& c, const Command& cmd, Lookup& look);
 
   // Rows of the scheduler keyspace at start; false when one is damaged.
-  bool load(std::string_view key, std::string_view value, std::string* fault);
+  bool load(std::string_view key, std::string_view value);
   // After all rows are loaded.
   void start();
 
@@ -46,8 +48,11 @@ class SchedulerBook {
   bool run_due();
   // Engine wall time of the next tick; INT64_MAX when there is none or all are held back.
   std::int64_t next_due_ms() const;
-  // Run records beyond age and count; bounded.
-  void sweep_runs();
+  // Begins to remove run records beyond age and count, a slice of one scheduler; false when none is
+  // due.
+  bool sweep_runs();
+  // Engine wall time of the next sweep that is due; INT64_MAX when there is none.
+  std::int64_t next_sweep_ms() const { return runs_plan_.next_ms(); }
 
   // A job of the scheduler `id` has ended for good, or was redriven. Called by end_job and redrive.
   void job_ended(const std::string& name_space, const std::string& id, const JobKey& key);
@@ -55,7 +60,8 @@ class SchedulerBook {
 
   // A queue that a scheduler names is not deleted: the first such scheduler's id, or empty.
   std::string scheduler_of_queue(const std::string& name_space, const std::string& queue) const;
-  std::uint64_t size() const { return entries_.size(); }
+  // Declared ones; those that were deleted and have jobs or runs left do not count.
+  std::uint64_t size() const { return declared_; }
   // Writes what changed in this turn.
   void write_touched();
 
@@ -70,7 +76,6 @@ class SchedulerBook {
     bool busy = false;                         // due ticks wait for rows
     bool touched = false;                      // state to be written with this turn
     std::optional<model::RunRecord> open_run;  // ticks that did not run, and may be continued
-    std::int64_t next_sweep_ms = 0;
   };
   struct Planned {
     TickPlan plan;
@@ -96,13 +101,17 @@ class SchedulerBook {
   void record(Entry& entry, model::RunRecord run);
   void record_missed(Entry& entry, const MissedRange& range);
   void unblock(const Name& name);
+  bool held() const;
+  void plan_sweep(const Entry& entry, std::int64_t oldest_ms);
+  void sweep_runs_page(const Name& name, const ScanPage& page);
 
   EngineImpl& engine_;
   const TimeZoneSource& zones_;
   std::map<Name, Entry> entries_;
   std::set<std::pair<std::int64_t, Name>> due_;
   std::set<Name> touched_;
-  Name sweep_cursor_;
+  SweepPlan<Name> runs_plan_;
+  std::uint64_t declared_ = 0;
 };
 
 }  // namespace rota::core

@@ -38,6 +38,10 @@ struct ReadyJob {
   JobKey key;
   BodyPtr body;
   SidePtr side;
+  // What it costs a window.
+  std::size_t memory_bytes() const {
+    return body->memory_bytes() + (side ? side->memory_bytes() : 0);
+  }
 };
 
 // One lease reply that still holds live leases.
@@ -65,7 +69,7 @@ struct Lease {
   std::shared_ptr<GrantState> grant;
   std::int64_t deadline_mono_ms = 0;
   std::int64_t cap_mono_ms = INT64_MAX;  // the attempt timeout: never renewed beyond
-  std::int64_t stall_credit_ms = 0;      // given since its last heartbeat
+  std::int64_t stall_credit_ms = 0;      // by stalls since its last heartbeat
 };
 
 // A parked lease call.
@@ -93,6 +97,7 @@ struct QueueState {
   std::uint64_t purge_barrier =
       0;  // jobs waiting since before this commit are removed, not granted
   std::int64_t last_asked_mono_ms = -1;
+  std::uint64_t hollowed = 0;  // bodies deleted since a refill last found where the jobs begin
   bool counters_touched = false;
   bool match_wanted = false;
 

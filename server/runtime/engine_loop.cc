@@ -208,10 +208,8 @@ void EngineLoop::run() {
 }
 
 bool EngineLoop::step() {
-  note_stall();
-  if (pressure_.load(std::memory_order_relaxed) != Pressure::kOk) {
-    pressure_.store(store_.pressure(), std::memory_order_relaxed);
-  }
+  look();
+  look_at_pressure();
   Mail mail;
   take_mail(&mail);
   handle(mail);
@@ -232,6 +230,20 @@ bool EngineLoop::step() {
   return sleep();
 }
 
+// A nearly full disk makes nothing new: calls that bring more are refused in submit(), and no
+// scheduler ticks.
+void EngineLoop::look_at_pressure() {
+  const Pressure now = store_.pressure();
+  const Pressure before = pressure_.exchange(now, std::memory_order_relaxed);
+  if (now == before) return;
+  const bool held = now >= Pressure::kRefuseNew;
+  if (held != (before >= Pressure::kRefuseNew)) {
+    engine_.hold_ticks(held);
+    touched_ = true;
+  }
+  if (options_.on_pressure) options_.on_pressure(now);
+}
+
 void EngineLoop::take_mail(Mail* mail) {
   std::lock_guard lock(mutex_);
   if (mail_.empty()) return;
@@ -244,7 +256,7 @@ void EngineLoop::handle(Mail& mail) {
     handle(completion);
     if (failed()) return;
   }
-  if (!mail.read_failure.empty()) return fail(mail.read_failure);
+  if (!mail.read_failure.empty()) return fail({store::FailureKind::kIo, mail.read_failure});
   if (mail.drain) {
     engine_.drain();
     touched_ = true;
@@ -262,23 +274,23 @@ void EngineLoop::handle(Mail& mail) {
 
 void EngineLoop::handle(const Completion& completion) {
   if (completion.outcome != core::Outcome::kCommitted) {
-    return fail("batch " + std::to_string(completion.seq) +
-                (completion.outcome == core::Outcome::kNotOwner
-                     ? " was refused: another server owns the data"
-                     : " may not be durable") +
-                (completion.detail.empty() ? "" : ": " + completion.detail));
+    return fail(
+        {store::FailureKind::kIo, "batch " + std::to_string(completion.seq) +
+                                      (completion.outcome == core::Outcome::kNotOwner
+                                           ? " was refused: another server owns the data"
+                                           : " may not be durable") +
+                                      (completion.detail.empty() ? "" : ": " + completion.detail)});
   }
   in_flight_ = false;
   durable_ = completion.seq;
   ++counts_.commits;
   const std::int64_t at = clock_.mono_ms();
   last_commit_ms_ = at - in_flight_since_ms_;
-  if (last_commit_ms_ > options_.stall_ms && last_commit_ms_ > noted_gap_ms_) {
+  if (last_commit_ms_ > options_.stall_ms && last_commit_ms_ > noted_in_flight_ms_) {
     ++counts_.stalls;
-    engine_.stalled(last_commit_ms_ - noted_gap_ms_);
+    engine_.stalled(last_commit_ms_ - noted_in_flight_ms_);
   }
   engine_.committed(completion.seq, now());
-  pressure_.store(store_.pressure(), std::memory_order_relaxed);
   base::fail_point("after_commit");
 }
 
@@ -375,7 +387,10 @@ void EngineLoop::seal_and_submit() {
     std::lock_guard lock(mutex_);
     executor_->set_prefer_inline(small_turn() && queue_.empty());
   }
-  core::Turn turn = engine_.seal(now());
+  // The process may have been stopped since this step began: no deadline is judged by a time that
+  // holds a stall nobody told the engine of.
+  core::Turn turn = engine_.seal(look());
+  if (!turn.damage.empty()) return fail({store::FailureKind::kDamage, std::move(turn.damage)});
   ++turns_sealed_;
   ++counts_.turns;
   touched_ = false;
@@ -401,6 +416,7 @@ void EngineLoop::submit(core::Turn turn) {
     base::fail_point("before_commit");
     in_flight_ = true;
     in_flight_since_ms_ = clock_.mono_ms();
+    noted_in_flight_ms_ = 0;
     if (executor_ != nullptr && executor_->prefer_inline()) ++counts_.inline_commits;
     store_.commit(batch, seq,
                   [this](core::CommitSeq at, core::Outcome outcome, std::string detail) {
@@ -518,9 +534,9 @@ void EngineLoop::call_ended() {
 
 // ---- ends -----------------------------------------------------------------------------------
 
-void EngineLoop::fail(const std::string& text) {
+void EngineLoop::fail(const store::Failure& failure) {
   if (failed_.exchange(true)) return;
-  if (on_fatal_) on_fatal_(text);
+  if (on_fatal_) on_fatal_(failure);
   end_all(store_failed());
 }
 
@@ -551,20 +567,21 @@ void EngineLoop::end_all(const base::Error& error) {
   for (const auto& fn : work) fn();
 }
 
-// The process was stopped, the machine was suspended, or a commit on this thread was slow: workers'
-// heartbeats are still on their way, so no lease may end because of it.
-void EngineLoop::note_stall() {
-  const std::int64_t at = clock_.mono_ms();
-  const std::int64_t gap = at - last_look_ms_;
-  noted_gap_ms_ = 0;
+// Reads the clocks. Where they jumped, the process was stopped, the machine was suspended, or a
+// commit on this thread was slow: workers' heartbeats are still on their way, so no lease may end
+// because of it.
+core::Now EngineLoop::look() {
+  const core::Now at = now();
+  const std::int64_t gap = at.mono_ms - last_look_ms_;
   if (gap > planned_sleep_ms_ + options_.stall_ms) {
-    noted_gap_ms_ = gap;
+    noted_in_flight_ms_ += gap;
     ++counts_.stalls;
     engine_.stalled(gap);
     touched_ = true;
   }
-  last_look_ms_ = at;
+  last_look_ms_ = at.mono_ms;
   planned_sleep_ms_ = 0;
+  return at;
 }
 
 // False when the loop was asked to stop and everything accepted is done.

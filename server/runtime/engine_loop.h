@@ -9,9 +9,9 @@
 // When little waits, the loop commits on its own thread (a hop costs more than the overlap gains);
 // under load the commit thread does.
 //
-// After an outcome other than committed, or a failed read, nothing more is acknowledged: the fatal
-// callback runs once, waiting calls are answered STORE_FAILED (which says that the outcome is
-// unknown), and every later submit() is refused with it.
+// After an outcome other than committed, a failed read or a damaged row, nothing more is
+// acknowledged: the fatal callback runs once, waiting calls are answered STORE_FAILED (which says
+// that the outcome is unknown), and every later submit() is refused with it.
 #pragma once
 
 #include <atomic>
@@ -37,6 +37,7 @@
 #include "runtime/payloads.h"
 #include "runtime/reader_pool.h"
 #include "store/commit_executor.h"
+#include "store/failure.h"
 
 namespace rota::runtime {
 
@@ -56,8 +57,9 @@ using ReplyFn = std::function<Delivery(core::Reply reply)>;
 // that are filled here are at least as new as any answer a client can hold.
 using EventsFn = std::function<void(const std::vector<core::JobEvent>& events)>;
 
-// What cannot be gone on from: a text for the log. Runs once, on the loop thread.
-using LoopFatalFn = std::function<void(const std::string& text)>;
+// What cannot be gone on from: a failed commit or read, or a stored row that cannot be decoded.
+// Runs once, on the loop thread.
+using LoopFatalFn = std::function<void(const store::Failure& failure)>;
 
 struct EngineLoopOptions {
   AdmissionLimits admission;
@@ -72,6 +74,8 @@ struct EngineLoopOptions {
   std::int64_t slow_commit_ms = 100;
   // At most this many commands in a turn for the loop to commit it itself.
   std::size_t inline_commands = 4;
+  // The store feels otherwise about more writes than before. On the loop thread; must not block.
+  std::function<void(core::Pressure)> on_pressure = {};
 };
 
 struct LoopStats {
@@ -172,6 +176,7 @@ class EngineLoop {
 
   void run();
   bool step();  // false: the loop has ended
+  void look_at_pressure();
   void take_mail(Mail* mail);
   void handle(Mail& mail);
   void handle(const Completion& completion);
@@ -191,9 +196,9 @@ class EngineLoop {
   void deliver_with_payloads(Call call, core::Reply reply);
   void take_back(const std::string& session_id, std::vector<core::LeaseRef> leases);
   void call_ended();
-  void fail(const std::string& text);
+  void fail(const store::Failure& failure);
   void end_all(const base::Error& error);
-  void note_stall();
+  core::Now look();
   bool sleep();
   void wake_locked();
   core::Now now() const { return {clock_.wall_ms(), clock_.mono_ms()}; }
@@ -249,7 +254,7 @@ class EngineLoop {
   std::int64_t wake_wall_ms_ = 0;
   std::int64_t last_look_ms_ = 0;
   std::int64_t planned_sleep_ms_ = 0;
-  std::int64_t noted_gap_ms_ = 0;  // the stall found at the last look
+  std::int64_t noted_in_flight_ms_ = 0;  // stalls of the loop found since that commit began
   LoopStats counts_;
 
   std::thread thread_;

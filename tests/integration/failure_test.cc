@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "app/exit_code.h"
+#include "model/job_id.h"
+#include "model/keys.h"
 #include "support/in_process_server.h"
 
 namespace rota::testing {
@@ -43,6 +45,27 @@ TEST(Failure, AnotherOwnerOfTheDataEndsThisOne) {
   EXPECT_THAT(server.failure()->text, ::testing::HasSubstr("another server owns the data"));
 }
 
+// The exit code of the process, and a sentence that names the row.
+TEST(Failure, ADamagedRowStopsTheServerWithItsOwnCode) {
+  InProcessServer server({.memory = true});
+  server.make_queue("q");
+  const std::string id = server.enqueue("q");
+  const auto key = model::parse_job_id(id);
+  ASSERT_TRUE(key);
+  server.disk().damage(core::Keyspace::kSide, model::keys::job(*key), "damage");
+  v1::CancelJobRequest request;
+  request.set_job_id(id);
+  v1::CancelJobResponse response;
+  CallContext context;
+  const grpc::Status status = server.jobs()->CancelJob(&context, request, &response);
+  EXPECT_EQ(reason_of(status), "STORE_FAILED") << "nothing is answered as if all were well";
+  ASSERT_TRUE(server.failure());
+  EXPECT_EQ(server.failure()->exit_code, app::kExitDamage);
+  EXPECT_THAT(server.failure()->text,
+              ::testing::AllOf(::testing::HasSubstr("keyspace side"), ::testing::HasSubstr(id)));
+  EXPECT_EQ(reason_of(try_enqueue(server)), "STORE_FAILED");
+}
+
 TEST(Failure, AFullDiskRefusesNewWorkAndLetsWorkEnd) {
   InProcessServer server({.memory = true});
   server.make_queue("q");
@@ -54,8 +77,30 @@ TEST(Failure, AFullDiskRefusesNewWorkAndLetsWorkEnd) {
   const grpc::Status refused = try_enqueue(server);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(server.finish("s1", leased.jobs(0)).job().state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_FALSE(server.stop_wanted());
   server.disk().set_pressure(core::Pressure::kOk);
   EXPECT_TRUE(eventually([&] { return try_enqueue(server).ok(); }));
+}
+
+// At the hard limit nothing may be written: it stops by itself, in an orderly way and with a code
+// and a sentence that say why.
+TEST(Failure, ADiskWithoutRoomStopsTheServerInAnOrderlyWay) {
+  InProcessServer server({.memory = true});
+  server.make_queue("q");
+  const std::string id = server.enqueue("q");
+  server.disk().set_pressure(core::Pressure::kReadOnly);
+  ASSERT_TRUE(eventually([&] { return server.stop_wanted().has_value(); }));
+  EXPECT_EQ(server.stop_wanted()->exit_code, app::kExitDiskFull);
+  EXPECT_THAT(server.stop_wanted()->text, ::testing::HasSubstr("free space on this file system"));
+  EXPECT_FALSE(server.failure()) << "this is no failure of the store";
+  EXPECT_EQ(try_enqueue(server).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(server.get(id).state(), v1::JOB_STATE_READY) << "reads go on";
+  const std::uint64_t commits = server.server().store().stats().commits;
+  server.stop();
+  server.disk().set_pressure(core::Pressure::kOk);
+  server.start();
+  EXPECT_EQ(server.get(id).state(), v1::JOB_STATE_READY);
+  EXPECT_LE(commits, 4U) << "nothing was written for it";
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a restart keeps: jobs, leases with their tokens, limits, remembered requests.
+#include <atomic>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -42,6 +44,55 @@ TEST(Restart, KeepsALeaseAndItsToken) {
   EXPECT_EQ(next.jobs(0).job_id(), waiting);
   EXPECT_GT(next.jobs(0).fencing_token(), leased.jobs(0).fencing_token());
   EXPECT_GT(next.server_epoch(), leased.server_epoch());
+}
+
+// As after SIGSTOP and SIGCONT, or a machine that was suspended with its clock running.
+class JumpingClock final : public base::Clock {
+ public:
+  std::int64_t wall_ms() const override { return real_.wall_ms() + offset_ms_; }
+  std::int64_t mono_ms() const override { return real_.mono_ms() + offset_ms_; }
+  std::int64_t boot_ms() const override { return real_.boot_ms() + offset_ms_; }
+  void jump(std::int64_t ms) { offset_ms_ += ms; }
+
+ private:
+  base::SystemClock real_;
+  std::atomic<std::int64_t> offset_ms_{0};
+};
+
+TEST(Stopped, AServerThatStoodStillForManyTtlsEndsNoLease) {
+  JumpingClock clock;
+  InProcessServer server({.memory = true, .clock = &clock});
+  server.make_queue("q");
+  const std::string id = server.enqueue("q");
+  const auto leased = server.lease(lease_request("q"));
+  ASSERT_EQ(leased.jobs_size(), 1);
+  clock.jump(600'000);
+  ASSERT_TRUE(eventually([&] {
+    std::promise<std::uint64_t> stalls;
+    server.server().loop().ask_stats(
+        [&](const runtime::LoopStats& stats) { stalls.set_value(stats.stalls); });
+    return stalls.get_future().get() > 0;
+  }));
+  EXPECT_EQ(beat(server, leased.jobs(0)), v1::HeartbeatResult::STATUS_RENEWED);
+  EXPECT_EQ(server.get(id).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(server.get(id).attempts_size(), 1);
+  EXPECT_EQ(server.finish("s1", leased.jobs(0), "r").job().state(), v1::JOB_STATE_SUCCEEDED);
+}
+
+TEST(Restart, ALeaseCallThatIsSpentStaysSo) {
+  InProcessServer server;
+  server.make_queue("q");
+  server.enqueue("q");
+  const auto request = lease_request("q", "s1", 1, 0, "r-1");
+  const auto leased = server.lease(request);
+  ASSERT_EQ(leased.jobs_size(), 1);
+  server.finish("s1", leased.jobs(0), "r");
+  const std::string waiting = server.enqueue("q");
+  server.restart();
+  const auto again = server.lease(request);
+  EXPECT_TRUE(again.request_spent());
+  EXPECT_EQ(again.jobs_size(), 0);
+  EXPECT_EQ(server.get(waiting).state(), v1::JOB_STATE_READY);
 }
 
 TEST(Restart, ARepeatedFinishIsAnsweredAsBefore) {

@@ -102,6 +102,8 @@ bool EngineHarness::seal() {
   const auto batch = turn.batch;
   const core::CommitSeq seq = turn.seq;
   if (batch) {
+    largest_batch_bytes = std::max(largest_batch_bytes, batch->bytes());
+    largest_batch_ops = std::max(largest_batch_ops, batch->ops());
     in_flight_ = true;
     held_.push_back(std::move(turn));
     store_->commit(batch, seq, [this](core::CommitSeq at, core::Outcome outcome, std::string) {

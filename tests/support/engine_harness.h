@@ -122,6 +122,10 @@ class EngineHarness {
   std::vector<model::RunRecord> runs(const std::string& scheduler) const;
   std::size_t rows(core::Keyspace keyspace) const;
 
+  // The largest batch so far.
+  std::size_t largest_batch_bytes = 0;
+  std::size_t largest_batch_ops = 0;
+
   // Events of committed turns, in order.
   std::vector<core::JobEvent> events;
 

@@ -53,6 +53,10 @@ void InProcessServer::start() {
     std::lock_guard lock(mutex_);
     if (!failure_) failure_ = stop;
   };
+  setup.on_stop_wanted = [this](const app::Stop& stop) {
+    std::lock_guard lock(mutex_);
+    if (!stop_wanted_) stop_wanted_ = stop;
+  };
   auto started = app::Server::start(std::move(setup));
   if (const auto* stop = std::get_if<app::Stop>(&started)) {
     ADD_FAILURE() << "the server did not start: " << stop->text;
@@ -75,6 +79,11 @@ void InProcessServer::stop(std::int64_t timeout_ms) {
   if (!server_) return;
   server_->stop(timeout_ms);
   server_.reset();
+}
+
+std::optional<app::Stop> InProcessServer::stop_wanted() const {
+  std::lock_guard lock(mutex_);
+  return stop_wanted_;
 }
 
 std::optional<app::Stop> InProcessServer::failure() const {

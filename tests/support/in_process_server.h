@@ -71,6 +71,8 @@ class InProcessServer {
   store::MemoryDisk& disk() { return *disk_; }
   // Why the server could not go on, if it could not.
   std::optional<app::Stop> failure() const;
+  // Why it asked to be stopped, if it did.
+  std::optional<app::Stop> stop_wanted() const;
 
   std::shared_ptr<grpc::Channel> channel() const { return channel_; }
   std::unique_ptr<v1::JobService::Stub> jobs() const { return v1::JobService::NewStub(channel_); }
@@ -106,6 +108,7 @@ class InProcessServer {
   std::shared_ptr<grpc::Channel> channel_;
   mutable std::mutex mutex_;
   std::optional<app::Stop> failure_;
+  std::optional<app::Stop> stop_wanted_;
 };
 
 // A lease call of one session for one queue.

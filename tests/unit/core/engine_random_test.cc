@@ -66,17 +66,27 @@ class RandomRun {
     o.max_expiries_per_turn = static_cast<std::uint32_t>(1 + dice(8));
     o.max_ticks_per_scheduler = static_cast<std::uint32_t>(1 + dice(4));
     o.max_scheduler_runs = 3 + dice(8);
-    o.request_retention_ms = 20 * kMinute;
+    o.request_retention_ms = kRequestsKeptMs;
     return o;
   }
 
+  static constexpr std::int64_t kRequestsKeptMs = 20 * kMinute;
   struct Call {
     core::CommandBody body;
     std::string tag;
+    std::int64_t first_ms = 0;  // when it was sent first
   };
-  void send(core::CommandBody body, std::string tag = {}) {
+  void send(core::CommandBody body, std::string tag = {}, std::int64_t first_ms = 0) {
     const CallId call = h_.send(body);
-    open_[call] = Call{std::move(body), std::move(tag)};
+    open_[call] = Call{std::move(body), std::move(tag), first_ms != 0 ? first_ms : time_ms()};
+  }
+  std::int64_t time_ms() { return h_.engine().stats().now_ms; }
+  // A repeat is the same call only as long as request ids are kept; after that nobody may send it.
+  void repeat_one() {
+    Call call = std::move(again_.back());
+    again_.pop_back();
+    if (time_ms() - call.first_ms >= kRequestsKeptMs - 3 * kMinute) return;
+    send(std::move(call.body), std::move(call.tag), call.first_ms);
   }
 
   // ---- one action
@@ -137,9 +147,7 @@ class RandomRun {
   // ---- commands
   void command() {
     if (!again_.empty() && chance(30)) {
-      Call call = std::move(again_.back());
-      again_.pop_back();
-      return send(std::move(call.body), std::move(call.tag));
+      return repeat_one();
     }
     switch (dice(26)) {
       case 0:
@@ -444,11 +452,7 @@ class RandomRun {
 
   // ---- the end: everything runs, then every job is where it should be
   void finish_all() {
-    while (!again_.empty()) {
-      Call call = std::move(again_.back());
-      again_.pop_back();
-      send(std::move(call.body), std::move(call.tag));
-    }
+    while (!again_.empty()) repeat_one();
     for (const char* id : {"sched0", "sched1"}) send(core::DeleteScheduler{id});
     for (const char* name : {"q0", "q1", "q2"}) {
       core::SetQueue c;

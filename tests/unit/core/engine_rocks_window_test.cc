@@ -248,6 +248,67 @@ class WindowRun {
 
 TEST(EngineRocksWindow, EveryGrantIsTheLeastReadyKeyAndNoneIsLost) { WindowRun().run(); }
 
+// A purge moves the heads along: the first lease afterwards does not cross what it deleted.
+TEST(EngineRocksWindow, FirstLeaseAfterAPurgeIsABoundedScan) {
+  TempDirectory directory;
+  const auto open = [&](core::Executor& executor) {
+    store::OpenOptions o;
+    o.directory = directory / "data";
+    auto result = store::open_store(o, executor);
+    if (result.failure) ADD_FAILURE() << result.failure->describe();
+    return std::move(result.store);
+  };
+  core::JobKey kept;
+  core::Now now;
+  {
+    EngineHarness h({}, open);
+    h.set_checks(false);
+    h.queue("q");
+    for (int call = 0; call < 12; ++call) {
+      h.expect<core::EnqueueReply>(enqueue(std::vector<core::JobRequest>(1'000, job()), ""));
+    }
+    h.send(core::PurgeQueue{"q", {}});
+    h.seal();
+    while (h.step_store()) {
+    }
+    const auto call = h.send(enqueue(job()));
+    h.settle();
+    kept = std::get<core::EnqueuedJob>(h.take_as<core::EnqueueReply>(call).items[0]).key;
+    EXPECT_EQ(h.counters("q").removed, 12'000U);
+    now = h.now();
+  }
+  // Without the harness, which reads everything at its start.
+  core::InlineExecutor executor;
+  const auto store = open(executor);
+  const NoZones zones;
+  core::Engine engine({}, zones);
+  ASSERT_TRUE(engine.load(*store, now).has_value());
+  core::Command command{.call = 1, .body = lease({"q"})};
+  std::get<core::LeaseJobs>(command.body).received_mono_ms = now.mono_ms;
+  engine.apply(std::move(command), now);
+  std::vector<core::Reply> replies;
+  for (int turns = 0; replies.empty() && turns < 20; ++turns) {
+    core::Turn turn = engine.seal(now);
+    replies = std::move(turn.replies);
+    if (turn.batch) {
+      store->commit(turn.batch, turn.seq, [&](core::CommitSeq seq, core::Outcome, std::string) {
+        engine.committed(seq, now);
+      });
+    }
+    for (core::ReadIssue& issue : turn.reads) {
+      store->read(std::move(issue.spec),
+                  [&, id = issue.id](core::ReadError, core::ReadResult result, std::string) {
+                    engine.apply(core::ReadDone{id, std::move(result)}, now);
+                  });
+    }
+  }
+  ASSERT_EQ(replies.size(), 1U);
+  const auto& jobs = std::get<core::LeaseReply>(replies[0].body).jobs;
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_EQ(jobs[0].key, kept);
+  EXPECT_LE(store->stats().largest_scan_rows, 100U);
+}
+
 // A page of the store may step over deleted rows only and come back empty: every sweep must go on
 // behind them, else it turns in place for ever (settle() has a bound on its steps).
 TEST(EngineRocksWindow, SweepsGoOnBehindHollowRanges) {

@@ -244,28 +244,46 @@ TEST(Stall, MovesDeadlinesByItsLength) {
   EXPECT_NE(h.state(key), JobState::kRunning);
 }
 
-TEST(Stall, CreditIsAtMostOneTtlUntilTheNextHeartbeat) {
+TEST(Stall, LongerThanTheTtlCountsWhole) {
   EngineHarness h;
   h.queue("q");
-  const auto key = h.enqueue(job()).key;
+  auto request = job();
+  request.attempt_timeout_ms = 60'000;
+  const auto key = h.enqueue(request).key;
   const auto granted = h.take_job("q");
-  h.move_clocks(100'000);
-  h.engine().stalled(100'000);  // 30 s of credit: over all the same
+  h.advance(10'000);
+  h.move_clocks(100'000);  // SIGSTOP, a machine that was suspended
+  h.engine().stalled(100'000);
   h.settle();
-  EXPECT_NE(h.state(key), JobState::kRunning);
+  EXPECT_EQ(h.state(key), JobState::kRunning);
+  EXPECT_EQ(h.beat(granted).beat, Beat::kRenewed);
+  // The attempt timeout has moved along: 50 s of it are left.
+  h.advance(29'999);
+  EXPECT_EQ(h.beat(granted).beat, Beat::kRenewed);
+  h.advance(20'000);
+  EXPECT_EQ(h.state(key), JobState::kRunning);
+  h.advance(1);
+  EXPECT_NE(h.state(key), JobState::kRunning) << "the timeout still ends it";
+  EXPECT_EQ(h.beat(granted).beat, Beat::kLost);
+}
 
+TEST(Stall, ARowOfStallsWithoutAHeartbeatComesToAnEnd) {
+  EngineHarness h;
+  h.queue("q");
   h.enqueue(job());
-  const auto second = h.take_job("q");
+  const auto granted = h.take_job("q");
   h.engine().stalled(20'000);
-  h.engine().stalled(20'000);  // 10 s are left of the credit
-  h.advance(59'999);
-  EXPECT_EQ(h.state(second.key), JobState::kRunning);
-  EXPECT_EQ(h.beat(second).beat, Beat::kRenewed);
+  h.engine().stalled(20'000);  // what came before is less than a ttl
+  h.engine().stalled(20'000);  // 40 s are enough
+  h.advance(69'999);
+  EXPECT_EQ(h.state(granted.key), JobState::kRunning);
+  EXPECT_EQ(h.beat(granted).beat, Beat::kRenewed);
+  h.engine().stalled(30'000);  // a new row
   h.engine().stalled(30'000);
   h.advance(59'999);
-  EXPECT_EQ(h.state(second.key), JobState::kRunning);
+  EXPECT_EQ(h.state(granted.key), JobState::kRunning);
   h.advance(1);
-  EXPECT_NE(h.state(second.key), JobState::kRunning);
+  EXPECT_NE(h.state(granted.key), JobState::kRunning);
   EXPECT_EQ(h.beat(granted).beat, Beat::kLost);
 }
 

@@ -153,10 +153,12 @@ TEST(Restart, TimeNeverGoesBack) {
 
 TEST(Restart, DamagedRecordIsRefusedByName) {
   for (const auto& [keyspace, key, what] :
-       {std::tuple{Keyspace::kQueueState, model::keys::queue_settings(1), "queue settings"},
-        std::tuple{Keyspace::kQueueState, model::keys::queue_counters(1), "queue counters"},
-        std::tuple{Keyspace::kMeta, model::keys::engine_meta(), "engine counters"},
-        std::tuple{Keyspace::kGrant, model::keys::grant(1), "grant record"}}) {
+       {std::tuple{Keyspace::kQueueState, model::keys::queue_settings(1),
+                   "queue-state with key 0x71"},
+        std::tuple{Keyspace::kQueueState, model::keys::queue_counters(1),
+                   "queue-state with key 0x63"},
+        std::tuple{Keyspace::kMeta, model::keys::engine_meta(), "keyspace meta"},
+        std::tuple{Keyspace::kGrant, model::keys::grant(1), "keyspace grant"}}) {
     EngineHarness h;
     h.queue("q");
     h.enqueue(job());
@@ -194,6 +196,41 @@ TEST(Restart, CountersThatContradictTheLeasesAreRefused) {
   auto loaded = engine.load(h.store(), h.now());
   ASSERT_FALSE(loaded.has_value());
   EXPECT_NE(loaded.error().message.find("running"), std::string::npos);
+}
+
+// A lease call whose jobs have all ended never grants again, also after a restart.
+TEST(Restart, SpentRequestOfALeaseCallIsRemembered) {
+  EngineHarness h;
+  h.queue("q");
+  h.enqueue(job());
+  auto first = lease({"q"});
+  first.request_id = "r1";
+  const auto granted = h.lease(first);
+  ASSERT_EQ(granted.jobs.size(), 1U);
+  h.finish(granted.jobs[0], succeeded());
+  auto second = first;
+  second.request_id = "r2";
+  h.enqueue(job());
+  const auto live = h.lease(second);
+  ASSERT_EQ(live.jobs.size(), 1U);
+  const auto waiting = h.enqueue(job()).key;
+  for (int restart = 0; restart < 2; ++restart) {
+    h.crash();
+    const auto again = h.lease(first);
+    EXPECT_TRUE(again.request_spent);
+    EXPECT_TRUE(again.jobs.empty());
+    const auto adopted = h.lease(second);
+    EXPECT_FALSE(adopted.request_spent);
+    ASSERT_EQ(adopted.jobs.size(), 1U);
+    EXPECT_EQ(adopted.jobs[0].token, live.jobs[0].token);
+  }
+  EXPECT_EQ(h.state(waiting), JobState::kReady) << "no repeat took another job";
+  // As long as other request ids, and no longer.
+  h.finish(live.jobs[0], succeeded());
+  h.advance(3'600'000 + 61'000);
+  EXPECT_EQ(h.rows(Keyspace::kRequest), 0U);
+  h.crash();
+  EXPECT_FALSE(h.lease(first).request_spent);
 }
 
 // Must show 8, the engine's part: start-up does not read what waits.

@@ -276,5 +276,26 @@ TEST(DeleteScheduler, StopsTicking) {
   EXPECT_EQ(h.counters("q").created, 2U);
 }
 
+// What was deleted and has jobs left counts neither in the figures nor for the limit.
+TEST(SchedulerLimit, CountsDeclaredOnesOnly) {
+  core::EngineOptions options;
+  options.max_schedulers = 2;
+  EngineHarness h(options);
+  h.queue("q");
+  h.expect<core::SchedulerReply>(scheduler("a", 1'000));
+  h.expect<core::SchedulerReply>(scheduler("b", 3'600'000));
+  EXPECT_EQ(h.refusal(scheduler("c", 3'600'000)).reason, core::Reason::kTooManySchedulers);
+  h.advance(2'000);
+  ASSERT_GT(h.counters("q").created, 0U);
+  h.expect<core::SchedulerReply>(core::DeleteScheduler{"a"});
+  EXPECT_EQ(h.engine().stats().schedulers, 1U);
+  h.expect<core::SchedulerReply>(scheduler("c", 3'600'000));
+  EXPECT_EQ(h.engine().stats().schedulers, 2U);
+  EXPECT_EQ(h.refusal(scheduler("d", 3'600'000)).reason, core::Reason::kTooManySchedulers);
+  h.crash();
+  EXPECT_EQ(h.engine().stats().schedulers, 2U);
+  EXPECT_EQ(h.refusal(scheduler("d", 3'600'000)).reason, core::Reason::kTooManySchedulers);
+}
+
 }  // namespace
 }  // namespace rota::testing

@@ -129,6 +129,11 @@ class FakeEngine final : public EnginePort {
     stalls_.push_back(gap_ms);
     changed_.notify_all();
   }
+  void hold_ticks(bool hold) override {
+    std::lock_guard lock(mutex_);
+    ticks_held_.push_back(hold);
+    changed_.notify_all();
+  }
   void drain() override {
     std::lock_guard lock(mutex_);
     for (const core::CallId call : parked_) {
@@ -144,6 +149,7 @@ class FakeEngine final : public EnginePort {
   bool full() const override { return false; }
   core::Turn seal(core::Now now) override {
     std::lock_guard lock(mutex_);
+    if (expect_stall_before_seal_ && stalls_.empty()) sealed_before_stall_ = true;
     core::Turn turn;
     if (batch_) ++seq_;
     turn.batch = std::exchange(batch_, nullptr);
@@ -189,6 +195,9 @@ class FakeEngine final : public EnginePort {
   std::vector<core::CallId> dropped_;
   std::vector<core::AbandonGrant> abandoned_;
   std::vector<std::int64_t> stalls_;
+  std::vector<bool> ticks_held_;
+  bool expect_stall_before_seal_ = false;  // set on the loop thread
+  bool sealed_before_stall_ = false;
   int seals_ = 0;
 
  private:
@@ -211,9 +220,9 @@ class EngineLoopTest : public testing::Test {
           std::lock_guard lock(mutex_);
           for (const core::JobEvent& event : events) log_.push_back("event " + number(event.token));
         },
-        [this](const std::string& text) {
+        [this](const store::Failure& failure) {
           std::lock_guard lock(mutex_);
-          log_.push_back("fatal " + text);
+          log_.push_back("fatal " + failure.text);
           changed_.notify_all();
         });
   }

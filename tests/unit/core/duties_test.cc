@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine's own work: bounded in each batch, proportional to what there is to do, fair between
+// those it is done for, and over when the server drains.
+#include <gtest/gtest.h>
+
+#include "support/engine_harness.h"
+
+namespace rota::testing {
+namespace {
+
+using core::JobState;
+using core::Keyspace;
+
+constexpr std::int64_t kSecond = 1'000;
+constexpr std::int64_t kMinute = 60'000;
+constexpr std::int64_t kHour = 60 * kMinute;
+constexpr std::size_t kMiB = 1U << 20;
+
+// ---- drain
+
+TEST(Drain, APurgeUnderWayDoesNotHoldItUp) {
+  core::EngineOptions options;
+  options.page_rows = 2;
+  EngineHarness h(options);
+  h.queue("q");
+  for (int i = 0; i < 40; ++i) h.enqueue(job());
+  h.send(core::PurgeQueue{"q", {}});
+  h.seal();
+  h.engine().drain();
+  h.settle();
+  EXPECT_FALSE(h.more());
+  EXPECT_EQ(h.reads_open(), 0U);
+  EXPECT_EQ(h.engine().stats().open_operations, 1U);
+  EXPECT_GT(h.rows(Keyspace::kJob), 30U) << "it went on although the server drains";
+  h.crash();
+  h.settle();
+  EXPECT_EQ(h.rows(Keyspace::kJob), 0U);
+  EXPECT_EQ(h.engine().stats().open_operations, 0U);
+}
+
+TEST(Drain, BeginsNothingButLetsWorkEnd) {
+  EngineHarness h;
+  h.queue("q");
+  h.enqueue(job());
+  const auto running = h.take_job("q");
+  auto later = job();
+  later.run_at_ms = h.wall_ms() + kSecond;
+  const auto delayed = h.enqueue(later).key;
+  auto ticking = scheduler("s", kSecond);
+  ticking.settings.overlap = model::Overlap::kAllow;
+  h.expect<core::SchedulerReply>(ticking);
+  h.engine().drain();
+  h.advance(5 * kSecond);
+  EXPECT_EQ(h.runs("s").size(), 0U);
+  EXPECT_EQ(h.state(delayed), JobState::kScheduled);
+  EXPECT_EQ(h.finish(running, succeeded()).state, JobState::kSucceeded);
+  h.crash();
+  h.settle();
+  EXPECT_EQ(h.state(delayed), JobState::kReady);
+  EXPECT_GE(h.runs("s").size(), 5U) << "what came due meanwhile is not forgotten";
+}
+
+// ---- a nearly full disk
+
+TEST(HeldTicks, MakeNoJobsAndAreLeftToTheCatchUpPolicyAfterwards) {
+  EngineHarness h;
+  h.queue("q");
+  auto none = scheduler("none", 10 * kSecond);
+  none.settings.catch_up.mode = model::CatchUp::kNone;
+  auto all = scheduler("all", 10 * kSecond);
+  all.settings.catch_up.mode = model::CatchUp::kAll;
+  all.settings.overlap = model::Overlap::kAllow;
+  h.expect<core::SchedulerReply>(none);
+  h.expect<core::SchedulerReply>(all);
+  h.engine().hold_ticks(true);
+  h.advance(60 * kSecond);
+  EXPECT_EQ(h.counters("q").created, 0U);
+  EXPECT_TRUE(h.engine().stats().schedulers_held);
+  h.engine().hold_ticks(false);
+  h.settle();
+  EXPECT_FALSE(h.engine().stats().schedulers_held);
+  std::uint64_t fired = 0;
+  for (const auto& run : h.runs("all")) {
+    EXPECT_EQ(run.outcome, model::RunOutcome::kFired);
+    fired += run.count;
+  }
+  EXPECT_EQ(fired, 6U);
+  std::uint64_t missed = 0;
+  for (const auto& run : h.runs("none")) {
+    if (run.outcome == model::RunOutcome::kMissed) missed += run.count;
+  }
+  EXPECT_GE(missed, 4U) << "each tick has its record";
+}
+
+// ---- bounded in bytes
+
+core::WorkerOutcome failed_at_length() {
+  auto outcome = failed();
+  outcome.failure.detail.assign(16'000, 'x');
+  outcome.log_tail.assign(8'000, 'y');
+  return outcome;
+}
+
+TEST(Window, ChargesSideRecordsWhatTheyHold) {
+  EngineHarness h;
+  h.queue("q", with_retry(retries(100, 0)));
+  h.enqueue(job());
+  const auto plain = h.engine().stats().window_bytes;
+  for (int i = 0; i < 5; ++i) h.finish(h.take_job("q"), failed_at_length());
+  EXPECT_EQ(h.engine().stats().window_rows, 1U);
+  EXPECT_GE(h.engine().stats().window_bytes, plain + 5 * 24'000);
+  // The same when it comes back from the disk.
+  h.crash();
+  const auto call = h.send(poll({"q"}, 20'000, 1));
+  h.settle();
+  const auto granted = h.take_as<core::LeaseReply>(call).jobs.at(0);
+  h.finish(granted, released());
+  EXPECT_GE(h.engine().stats().window_bytes, plain + 5 * 24'000);
+}
+
+// Forty jobs with a long history each, 11 MiB in all, READY.
+constexpr std::size_t kLongJobs = 40;
+void make_long_jobs(EngineHarness& h) {
+  h.set_checks(false);
+  h.queue("q", with_retry(retries(100, 0)));
+  for (std::size_t i = 0; i < kLongJobs; ++i) h.enqueue(job());
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    for (const auto& granted : h.lease(lease({"q"}, kLongJobs)).jobs) {
+      h.finish(granted, failed_at_length());
+    }
+  }
+  ASSERT_LT(h.largest_batch_bytes, 2 * kMiB);
+}
+
+TEST(Duties, ExpiriesStopWhenTheBatchIsFull) {
+  EngineHarness h;
+  make_long_jobs(h);
+  ASSERT_EQ(h.lease(lease({"q"}, kLongJobs)).jobs.size(), kLongJobs);
+  h.move_clocks(30 * kSecond);  // all leases end at once
+  h.settle();
+  EXPECT_LE(h.largest_batch_bytes, 6 * kMiB);
+  h.advance(2 * kSecond);  // as lost ones they wait for a moment
+  EXPECT_EQ(h.counters("q").of(JobState::kReady), kLongJobs) << "none is left behind";
+}
+
+TEST(Duties, TimersStopWhenTheBatchIsFull) {
+  EngineHarness h;
+  make_long_jobs(h);
+  for (const auto& granted : h.lease(lease({"q"}, kLongJobs)).jobs) {
+    h.finish(granted, snoozed(kMinute));
+  }
+  h.advance(kMinute);
+  EXPECT_LE(h.largest_batch_bytes, 6 * kMiB);
+  EXPECT_EQ(h.counters("q").of(JobState::kReady), kLongJobs);
+  EXPECT_EQ(h.rows(Keyspace::kTimer), 0U);
+}
+
+TEST(Duties, TicksWithLargePayloadsAreSpreadOverBatches) {
+  EngineHarness h;
+  h.set_checks(false);
+  h.queue("q");
+  auto large = scheduler("s", kSecond);
+  large.settings.overlap = model::Overlap::kAllow;
+  large.settings.catch_up.mode = model::CatchUp::kAll;
+  large.settings.job.payload.assign(200'000, 'x');
+  h.expect<core::SchedulerReply>(large);
+  h.move_clocks(60 * kSecond);
+  h.settle();
+  EXPECT_EQ(h.counters("q").created, 60U);
+  EXPECT_LE(h.largest_batch_bytes, 6 * kMiB);
+}
+
+// ---- proportional to the work
+
+TEST(Retention, SweepsOnlyWhatIsDue) {
+  EngineHarness h;
+  h.set_checks(false);
+  for (int i = 0; i < 50; ++i) {
+    const std::string name = "q" + std::to_string(i);
+    h.queue(name);
+    h.enqueue(job(name));
+    h.finish(h.take_job(name), succeeded());
+  }
+  const auto before = h.engine().stats().sweeps;
+  h.advance(10 * kMinute);
+  // Request ids and ledger are looked at once a minute, whatever there is.
+  EXPECT_LE(h.engine().stats().sweeps - before, 24U);
+  EXPECT_EQ(h.counters("q7").of(JobState::kSucceeded), 1U);
+  h.advance(24 * kHour);
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(h.counters("q" + std::to_string(i)).of(JobState::kSucceeded), 0U) << i;
+  }
+}
+
+TEST(Retention, ASliceIsBoundedInKeysNotInRowsOfTheIndex) {
+  EngineHarness h;
+  h.set_checks(false);
+  model::Retention retention;
+  retention.ledger_ms = 10 * kMinute;
+  h.queue("q", with_retention(retention));
+  constexpr std::size_t kJobs = 4'000;
+  std::vector<core::JobRequest> jobs(kJobs, job());
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    jobs[i].business_key = "key-" + std::to_string(i);
+    jobs[i].payload_hash = "hash";
+  }
+  h.expect<core::EnqueueReply>(enqueue(std::move(jobs)));
+  core::FinishJobs finish;
+  finish.session_id = "s1";
+  for (const auto& granted : h.lease(lease({"q"}, kJobs)).jobs) {
+    finish.items.push_back({ref(granted), succeeded(), {}});
+  }
+  ASSERT_EQ(finish.items.size(), kJobs);
+  h.expect<core::FinishReply>(std::move(finish));  // all end in one commit
+  h.largest_batch_ops = 0;
+  h.advance(11 * kMinute);
+  EXPECT_EQ(h.rows(Keyspace::kLedger), 0U);
+  EXPECT_LE(h.largest_batch_ops, 1'100U);
+  h.advance(24 * kHour);
+  EXPECT_EQ(h.rows(Keyspace::kFinal), 0U);
+  EXPECT_LE(h.largest_batch_ops, 1'100U);
+}
+
+// ---- fair
+
+// A scheduler with a long history beyond its bound does not hold up the others, nor the ended jobs
+// of a queue.
+TEST(Retention, OneLongHistoryDoesNotStarveTheOthers) {
+  core::EngineOptions options;
+  options.max_scheduler_runs = 5;
+  EngineHarness h(options);
+  h.set_checks(false);
+  model::Retention retention;
+  retention.succeeded_ms = 10 * kMinute;
+  h.queue("q", with_retention(retention));
+  auto busy = scheduler("busy", kSecond);
+  busy.settings.overlap = model::Overlap::kAllow;
+  auto calm = scheduler("calm", kMinute);
+  calm.settings.overlap = model::Overlap::kAllow;
+  h.enqueue(job());
+  h.finish(h.take_job("q"), succeeded());
+  h.step_wall(11 * kMinute);  // a forward step: nothing is deleted for an hour
+  h.settle();
+  ASSERT_TRUE(h.engine().stats().deletions_held);
+  h.expect<core::SchedulerReply>(busy);
+  h.expect<core::SchedulerReply>(calm);
+  h.advance(kHour - kMinute);
+  ASSERT_TRUE(h.engine().stats().deletions_held);
+  ASSERT_GT(h.runs("busy").size(), 3'000U);
+  ASSERT_GT(h.runs("calm").size(), 50U);
+  ASSERT_EQ(h.counters("q").of(JobState::kSucceeded), 1U);
+  // The hold ends. After a few slices the others are done, and the long history is not.
+  h.move_clocks(2 * kMinute);
+  for (int turn = 0; turn < 12; ++turn) {
+    h.seal();
+    while (h.step_store()) {
+    }
+    while (h.reads_ready() > 0) h.deliver_read(0);
+  }
+  h.seal();
+  while (h.step_store()) {
+  }
+  EXPECT_LE(h.runs("calm").size(), 8U);
+  EXPECT_EQ(h.rows(Keyspace::kFinal), 0U);
+  EXPECT_GT(h.runs("busy").size(), 1'000U);
+  h.settle();
+  EXPECT_LE(h.runs("busy").size(), 6U);
+}
+
+}  // namespace
+}  // namespace rota::testing
