@@ -15,11 +15,15 @@ constexpr std::chrono::microseconds kPace{100};
 constexpr std::chrono::microseconds kLively{50};
 // More than this taken between two looks: the handlers are short, and more threads would only cost.
 constexpr std::size_t kShortJobs = 8;
+constexpr std::chrono::microseconds kGather{500};
 
 }  // namespace
 
-Executor::Executor(int concurrency, std::function<void(const LeasePtr&)> run)
-    : concurrency_(static_cast<std::size_t>(concurrency)), run_(std::move(run)) {}
+Executor::Executor(int concurrency, std::function<void(const LeasePtr&)> run,
+                   std::function<void()> settled)
+    : concurrency_(static_cast<std::size_t>(concurrency)),
+      run_(std::move(run)),
+      settled_(std::move(settled)) {}
 
 Executor::~Executor() {
   {
@@ -76,6 +80,15 @@ BootTime Executor::pace(BootTime now) {
   return now + kPace;
 }
 
+BootTime Executor::gather_until(BootTime now) {
+  std::lock_guard lock(mutex_);
+  if (first_ended_ == BootTime::max()) return now;
+  const BootTime until = first_ended_ + kGather;
+  if (!line_.empty() && now < until) return until;
+  first_ended_ = BootTime::max();
+  return now;
+}
+
 std::vector<LeasePtr> Executor::take_waiting() {
   std::lock_guard lock(mutex_);
   std::vector<LeasePtr> waiting(line_.begin(), line_.end());
@@ -99,6 +112,14 @@ void Executor::work(Thread& self) {
     last_taken_ = BootClock::now();
     lock.unlock();
     run_(lease);
+    lock.lock();
+    if (!line_.empty()) {
+      // The pump looks at a line that moves by itself, see pace().
+      if (first_ended_ == BootTime::max()) first_ended_ = BootClock::now();
+      continue;
+    }
+    lock.unlock();
+    settled_();
     lock.lock();
   }
 }

@@ -21,7 +21,9 @@ namespace rota::internal {
 // within a millisecond. Thread-safe.
 class Executor {
  public:
-  Executor(int concurrency, std::function<void(const LeasePtr&)> run);
+  // `run` is called for each job; `settled` after one that left the line empty.
+  Executor(int concurrency, std::function<void(const LeasePtr&)> run,
+           std::function<void()> settled);
   ~Executor();  // waits for handlers
 
   // Never more than `concurrency` are running or in line.
@@ -29,6 +31,11 @@ class Executor {
 
   // A step of the pump: wakes more threads while jobs stand in line.
   BootTime pace(BootTime now);
+
+  // Until when outcomes and free slots had better wait: while jobs stand in line and run one right
+  // after the other, what they free goes in two calls together rather than in dribbles. At most
+  // half a millisecond from the first that ended; not later than `now`: do not wait.
+  BootTime gather_until(BootTime now);
 
   // Takes back what has not started.
   std::vector<LeasePtr> take_waiting();
@@ -46,12 +53,14 @@ class Executor {
 
   const std::size_t concurrency_;
   const std::function<void(const LeasePtr&)> run_;
+  const std::function<void()> settled_;
   std::mutex mutex_;
   std::deque<LeasePtr> line_;
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<Thread*> idle_;  // the last to fall asleep is woken first: its memory is warm
   std::size_t taken_ = 0, taken_at_pace_ = 0, ramp_ = 1;
   BootTime last_taken_{};
+  BootTime first_ended_ = BootTime::max();  // of those that gather
   bool ending_ = false;
 };
 

@@ -152,6 +152,9 @@ void LeaseLoop::on_empty(BootTime sent) {
 
 void LeaseLoop::on_error(int number, const Error& error) {
   const bool newest = number == poll_->last_sent;
+  // Two calls that leave at once may arrive the other way round: the one that waits for long has
+  // then taken the place of the one that was to end it, which is sent again.
+  if (newest && poll_->out > 0 && error.reason == "POLL_REPLACED") poll_->hurried = false;
   // The older of two calls is told that the newer one took its place.
   if (!newest || poll_->out > 0) return;
   const int failures = failures_++;

@@ -57,8 +57,8 @@ Result<Ok> WorkerCore::run() {
   Parts& parts = *parts_;
   const auto wake = [&parts] { parts.pump.wake(); };
   const auto changed = [this] { event_.set(); };
-  parts.executor = std::make_unique<Executor>(options_.concurrency,
-                                              [this](const LeasePtr& lease) { run_job(lease); });
+  parts.executor = std::make_unique<Executor>(
+      options_.concurrency, [this](const LeasePtr& lease) { run_job(lease); }, wake);
   parts.loop = std::make_unique<LeaseLoop>(
       **port,
       LeaseLoop::Options{.queues = options_.queues,
@@ -73,9 +73,14 @@ Result<Ok> WorkerCore::run() {
       std::make_unique<Reporter>(**port, parts.table, options_.lease_ttl, wake, changed, log_);
   parts.keeper =
       std::make_unique<Keeper>(**port, parts.table, parts.stopper, options_.lease_ttl, log_);
-  // Outcomes go first: a slot that they free at the server may serve the poll sent right after.
-  parts.pump.add([&parts](BootTime now) { return parts.reporter->step(now); });
-  parts.pump.add([&parts](BootTime now) { return parts.loop->step(now); });
+  // The poll goes first: it is parked when the outcomes come, and what they free can be granted to
+  // it with the same commit.
+  parts.pump.add([&parts](BootTime now) {
+    const BootTime gathers = parts.executor->gather_until(now);
+    if (gathers > now) return gathers;
+    const BootTime poll = parts.loop->step(now);
+    return std::min(poll, parts.reporter->step(now));
+  });
   parts.pump.add([&parts](BootTime now) { return parts.executor->pace(now); });
   parts.keeper->start();
   parts.pump.start();
@@ -190,8 +195,7 @@ void WorkerCore::run_job(const LeasePtr& lease) {
     parts.table.handler_ended(*lease);
     report(lease, std::move(outcome));
   }
-  parts.loop->freed(1);
-  parts.pump.wake();
+  parts.loop->freed(1);  // the pump is woken by the executor
   if (handlers_running_.fetch_sub(1) == 1 && draining_.load()) event_.set();
 }
 

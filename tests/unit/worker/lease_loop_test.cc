@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/lease_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+namespace rota::internal {
+namespace {
+
+using Done = std::function<void(Result<LeaseReply>)>;
+
+// Keeps every lease call until the test answers it.
+class HeldPort final : public WorkerPort {
+ public:
+  struct Held {
+    LeaseCall call;
+    Done done;
+  };
+  void lease(LeaseCall call, Done done) override {
+    calls.push_back({std::move(call), std::move(done)});
+  }
+  void beat(std::vector<LeaseKey>, Millis,
+            std::function<void(Result<std::vector<BeatResult>>)>) override {
+    ADD_FAILURE() << "no heartbeat is a lease loop's";
+  }
+  void finish(std::shared_ptr<const std::vector<FinishItem>>, Millis,
+              std::function<void(Result<std::vector<Result<Ok>>>)>) override {
+    ADD_FAILURE() << "no outcome is a lease loop's";
+  }
+  std::vector<Held> calls;
+};
+
+Error replaced() {
+  Error error;
+  error.code = Code::kConflict;
+  error.reason = "POLL_REPLACED";
+  return error;
+}
+
+struct LeaseLoopTest : testing::Test {
+  LeaseLoopTest()
+      : loop(port, {.queues = {"q"}, .concurrency = 10, .ttl = Millis(30'000)},
+             {.granted = [this](LeaseReply reply, BootTime) { granted += reply.grants.size(); },
+              .wake = [] {},
+              .ended = [this] { ended = true; }},
+             [](int, const std::string&) {}) {}
+
+  void step() { loop.step(BootClock::now()); }
+
+  HeldPort port;
+  std::size_t granted = 0;
+  bool ended = false;
+  LeaseLoop loop;
+};
+
+TEST_F(LeaseLoopTest, StopEndsAParkedPollByARepeatThatDoesNotWait) {
+  step();
+  loop.stop();
+  step();
+  step();
+  ASSERT_EQ(port.calls.size(), 2U);  // and no third
+  EXPECT_EQ(port.calls[1].call.request_id, port.calls[0].call.request_id);
+  EXPECT_EQ(port.calls[1].call.wait, Millis(0));
+  port.calls[0].done(replaced());
+  EXPECT_FALSE(loop.has_ended());
+  port.calls[1].done(LeaseReply{});
+  EXPECT_TRUE(loop.has_ended());
+  EXPECT_TRUE(ended);
+}
+
+// Both calls leave in one moment and arrive the other way round: the server lets the first one take
+// the place of its repeat, and would hold it for the whole wait.
+TEST_F(LeaseLoopTest, ARepeatThatWasOvertakenByItsFirstCallIsSentAgain) {
+  step();
+  loop.stop();
+  step();
+  ASSERT_EQ(port.calls.size(), 2U);
+  port.calls[1].done(replaced());
+  EXPECT_FALSE(loop.has_ended());  // the first may still bring jobs
+  step();
+  ASSERT_EQ(port.calls.size(), 3U);
+  EXPECT_EQ(port.calls[2].call.request_id, port.calls[0].call.request_id);
+  EXPECT_EQ(port.calls[2].call.wait, Millis(0));
+  port.calls[0].done(replaced());
+  LeaseReply late;
+  late.grants.push_back({.job_id = "j", .fencing_token = 7});
+  port.calls[2].done(late);
+  EXPECT_EQ(granted, 1U);
+  EXPECT_TRUE(loop.has_ended());
+}
+
+}  // namespace
+}  // namespace rota::internal
