@@ -10,12 +10,6 @@
 #include "src/text.h"
 
 namespace rota::internal {
-namespace {
-
-constexpr std::size_t kFrameBytes = 8;  // around each job: its tag and length
-constexpr std::size_t kCallBytes = static_cast<std::size_t>(base::limits::kCallBytesMax) - 1024;
-
-}  // namespace
 
 BulkEnqueue::BulkEnqueue(RawClient& raw, std::string name_space, std::string request_id)
     : raw_(raw),
@@ -43,8 +37,9 @@ void BulkEnqueue::add(JobSpec spec, std::size_t index) {
     results_[index] = std::move(ok).error();
     return;
   }
-  const std::size_t bytes = job.ByteSizeLong() + kFrameBytes;
-  const bool full = indexes_.size() >= base::limits::kCallItemsMax || bytes_ + bytes > kCallBytes;
+  const std::size_t bytes = job.ByteSizeLong() + kJobFrameBytes;
+  const bool full =
+      indexes_.size() >= base::limits::kCallItemsMax || bytes_ + bytes > kCallJobBytes;
   if (full && !indexes_.empty()) send();
   *request_.add_jobs() = std::move(job);
   indexes_.push_back(index);

@@ -10,10 +10,6 @@
 namespace rota::internal {
 namespace {
 
-// Around each job: its tag and length in the message.
-constexpr std::size_t kFrameBytes = 8;
-constexpr std::size_t kCallBytes = static_cast<std::size_t>(base::limits::kCallBytesMax) - 1024;
-
 Error late_error(Millis timeout) {
   Error error;
   error.code = Code::kTimeout;
@@ -30,7 +26,7 @@ Coalescer::Coalescer(RawClient raw, std::string name_space, Millis timeout)
 
 void Coalescer::add(v1::JobSpec job, Done done) {
   Waiting waiting;
-  waiting.bytes = job.ByteSizeLong() + kFrameBytes;
+  waiting.bytes = job.ByteSizeLong() + kJobFrameBytes;
   waiting.job = std::move(job);
   waiting.deadline = BootClock::now() + timeout_;
   waiting.done = std::move(done);
@@ -58,7 +54,7 @@ std::vector<Coalescer::Waiting> Coalescer::take(std::vector<Waiting>& late) {
       late.push_back(std::move(first));
     } else {
       // A job too large for any call goes alone, and the server refuses it with its reason.
-      if (!batch.empty() && bytes + first.bytes > kCallBytes) break;
+      if (!batch.empty() && bytes + first.bytes > kCallJobBytes) break;
       bytes += first.bytes;
       batch.push_back(std::move(first));
     }

@@ -6,8 +6,10 @@
 #include <google/protobuf/duration.pb.h>
 #include <google/protobuf/timestamp.pb.h>
 
+#include <cstddef>
 #include <string>
 
+#include "base/limits.h"
 #include "rota/client.h"
 #include "rota/v1/job.pb.h"
 #include "rota/v1/job_service.pb.h"
@@ -15,6 +17,12 @@
 #include "rota/v1/scheduler_service.pb.h"
 
 namespace rota::internal {
+
+// The jobs of one enqueue call, serialised: what is left of the limit beside the other fields.
+inline constexpr std::size_t kCallJobBytes =
+    static_cast<std::size_t>(base::limits::kCallBytesMax) - 1024;
+// Around each job in it: its tag and length.
+inline constexpr std::size_t kJobFrameBytes = 8;
 
 void set_duration(google::protobuf::Duration& message, Millis value);
 void set_time(google::protobuf::Timestamp& message, Time value);

@@ -8,6 +8,7 @@
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "src/convert.h"
 
 namespace rota::internal {
 namespace {
@@ -55,10 +56,6 @@ const char* transport_reason(grpc::StatusCode code) {
     default:
       return "TRANSPORT_FAILURE";
   }
-}
-
-Millis to_millis(const google::protobuf::Duration& duration) {
-  return Millis(duration.seconds() * 1000 + duration.nanos() / 1'000'000);
 }
 
 template <class Message>

@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 
@@ -20,8 +21,6 @@ Error bad_duration(std::string_view text, std::string_view why) {
   return invalid_field({}, quoted(text) + " is not a duration: " + std::string(why) +
                                "; write 30s, 5m, 1h30m, 250ms or 7d");
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 

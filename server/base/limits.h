@@ -94,6 +94,9 @@ inline constexpr std::int64_t kRequestIdKeptMs = kHourMs;
 inline constexpr int kPageSizeDefault = 100;
 inline constexpr int kPageSizeMax = 1'000;
 inline constexpr int kPageRowsExaminedMax = 10'000;
+// Of one read that a listing sends to the engine; a page may take several.
+inline constexpr std::uint32_t kReadRowsMax = 1'000;
+inline constexpr std::size_t kReadBytesMax = kMiB;
 inline constexpr int kPreviewTimesMax = 1'000;
 
 // --- queues and schedulers -----------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/ascii.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 
@@ -56,7 +57,6 @@ class Reader {
   bool at_end() const { return !failed_ && rest_.empty(); }
 
  private:
-  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
   int fail() {
     failed_ = true;
     return 0;

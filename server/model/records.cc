@@ -7,11 +7,11 @@
 namespace rota::model {
 namespace {
 // Each record has formats of its own, all at 1 today. See job.cc for how to change one.
-constexpr std::uint8_t kFormat = 1;
+constexpr std::uint8_t kRecordFormat = 1;
 }  // namespace
 
 std::string encode(const EngineMeta& v) {
-  Writer w(kFormat);
+  Writer w(kRecordFormat);
   w.varint(v.next_token);
   w.varint(v.next_queue);
   w.varint(v.next_operation);
@@ -23,7 +23,7 @@ std::string encode(const EngineMeta& v) {
 }
 
 bool decode(std::string_view bytes, EngineMeta* out) {
-  Reader r = Reader::open(bytes, kFormat);
+  Reader r = Reader::open(bytes, kRecordFormat);
   EngineMeta v;
   v.next_token = r.varint();
   v.next_queue = static_cast<std::uint32_t>(r.varint());
@@ -38,7 +38,7 @@ bool decode(std::string_view bytes, EngineMeta* out) {
 }
 
 std::string encode(const Grant& v) {
-  Writer w(kFormat);
+  Writer w(kRecordFormat);
   w.str(v.session_id);
   w.str(v.worker_id);
   w.str(v.principal);
@@ -57,7 +57,7 @@ std::string encode(const Grant& v) {
 }
 
 bool decode(std::string_view bytes, Grant* out) {
-  Reader r = Reader::open(bytes, kFormat);
+  Reader r = Reader::open(bytes, kRecordFormat);
   Grant v;
   v.session_id = r.str();
   v.worker_id = r.str();
@@ -81,7 +81,7 @@ bool decode(std::string_view bytes, Grant* out) {
 }
 
 std::string encode(const LedgerEntry& v) {
-  Writer w(kFormat);
+  Writer w(kRecordFormat);
   w.u8(static_cast<std::uint8_t>(v.state));
   put_key(w, v.job);
   w.str(v.kind);
@@ -94,7 +94,7 @@ std::string encode(const LedgerEntry& v) {
 }
 
 bool decode(std::string_view bytes, LedgerEntry* out) {
-  Reader r = Reader::open(bytes, kFormat);
+  Reader r = Reader::open(bytes, kRecordFormat);
   LedgerEntry v;
   v.state = static_cast<LedgerState>(r.u8());
   v.job = get_key(r);
@@ -110,7 +110,7 @@ bool decode(std::string_view bytes, LedgerEntry* out) {
 }
 
 std::string encode(const RequestRecord& v) {
-  Writer w(kFormat);
+  Writer w(kRecordFormat);
   w.str(v.body_hash);
   w.svarint(v.created_ms);
   w.varint(v.seq);
@@ -119,7 +119,7 @@ std::string encode(const RequestRecord& v) {
 }
 
 bool decode(std::string_view bytes, RequestRecord* out) {
-  Reader r = Reader::open(bytes, kFormat);
+  Reader r = Reader::open(bytes, kRecordFormat);
   RequestRecord v;
   v.body_hash = r.str();
   v.created_ms = r.svarint();
@@ -131,7 +131,7 @@ bool decode(std::string_view bytes, RequestRecord* out) {
 }
 
 std::string encode(const Operation& v) {
-  Writer w(kFormat);
+  Writer w(kRecordFormat);
   w.varint(v.number);
   w.u8(static_cast<std::uint8_t>(v.kind));
   w.str(v.name_space);
@@ -149,7 +149,7 @@ std::string encode(const Operation& v) {
 }
 
 bool decode(std::string_view bytes, Operation* out) {
-  Reader r = Reader::open(bytes, kFormat);
+  Reader r = Reader::open(bytes, kRecordFormat);
   Operation v;
   v.number = r.varint();
   v.kind = static_cast<OperationKind>(r.u8());
@@ -170,14 +170,14 @@ bool decode(std::string_view bytes, Operation* out) {
 }
 
 std::string encode_job_keys(const std::vector<JobKey>& keys) {
-  Writer w(kFormat);
+  Writer w(kRecordFormat);
   w.varint(keys.size());
   for (const JobKey& k : keys) put_key(w, k);
   return w.seal();
 }
 
 bool decode_job_keys(std::string_view bytes, std::vector<JobKey>* out) {
-  Reader r = Reader::open(bytes, kFormat);
+  Reader r = Reader::open(bytes, kRecordFormat);
   out->clear();
   const std::uint64_t n = r.count();
   for (std::uint64_t i = 0; i < n && r.ok(); ++i) out->push_back(get_key(r));
@@ -185,14 +185,14 @@ bool decode_job_keys(std::string_view bytes, std::vector<JobKey>* out) {
 }
 
 std::string encode_strings(const std::vector<std::string>& strings) {
-  Writer w(kFormat);
+  Writer w(kRecordFormat);
   w.varint(strings.size());
   for (const std::string& s : strings) w.str(s);
   return w.seal();
 }
 
 bool decode_strings(std::string_view bytes, std::vector<std::string>* out) {
-  Reader r = Reader::open(bytes, kFormat);
+  Reader r = Reader::open(bytes, kRecordFormat);
   out->clear();
   const std::uint64_t n = r.count();
   for (std::uint64_t i = 0; i < n && r.ok(); ++i) out->push_back(r.str());

@@ -7,7 +7,7 @@
 namespace rota::model {
 namespace {
 
-constexpr std::uint8_t kFormat = 1;
+constexpr std::uint8_t kSchedulerFormat = 1;
 
 void put_template(Writer& w, const JobTemplate& t) {
   w.str(t.queue);
@@ -81,7 +81,7 @@ std::string_view name_of(RunOutcome outcome) {
 }
 
 std::string encode(const Scheduler& v) {
-  Writer w(kFormat);
+  Writer w(kSchedulerFormat);
   w.str(v.name_space);
   w.str(v.id);
   w.varint(v.generation);
@@ -111,7 +111,7 @@ std::string encode(const Scheduler& v) {
 }
 
 bool decode(std::string_view bytes, Scheduler* out) {
-  Reader r = Reader::open(bytes, kFormat);
+  Reader r = Reader::open(bytes, kSchedulerFormat);
   Scheduler v;
   v.name_space = r.str();
   v.id = r.str();
@@ -144,7 +144,7 @@ bool decode(std::string_view bytes, Scheduler* out) {
 }
 
 std::string encode(const SchedulerState& v) {
-  Writer w(kFormat);
+  Writer w(kSchedulerFormat);
   w.svarint(v.cursor_ms);
   w.varint(v.unfinished);
   put_key(w, v.waiting);
@@ -156,7 +156,7 @@ std::string encode(const SchedulerState& v) {
 }
 
 bool decode(std::string_view bytes, SchedulerState* out) {
-  Reader r = Reader::open(bytes, kFormat);
+  Reader r = Reader::open(bytes, kSchedulerFormat);
   SchedulerState v;
   v.cursor_ms = r.svarint();
   v.unfinished = r.varint();
@@ -171,7 +171,7 @@ bool decode(std::string_view bytes, SchedulerState* out) {
 }
 
 std::string encode(const RunRecord& v) {
-  Writer w(kFormat);
+  Writer w(kSchedulerFormat);
   w.varint(v.generation);
   w.svarint(v.first_nominal_ms);
   w.svarint(v.last_nominal_ms);
@@ -188,7 +188,7 @@ std::string encode(const RunRecord& v) {
 }
 
 bool decode(std::string_view bytes, RunRecord* out) {
-  Reader r = Reader::open(bytes, kFormat);
+  Reader r = Reader::open(bytes, kSchedulerFormat);
   RunRecord v;
   v.generation = r.varint();
   v.first_nominal_ms = r.svarint();

@@ -24,9 +24,9 @@ using model::JobState;
 namespace keys = model::keys;
 namespace limits = base::limits;
 
-constexpr std::uint32_t kScanRows = 1'000;
 constexpr std::uint32_t kScanRowsMin = 200;  // most rows may be of other states
-constexpr std::size_t kScanBytes = 1U << 20U;
+
+}  // namespace
 
 // The sections of a listing, in order.
 enum class Section : std::uint8_t { kRunning = 1, kWaiting = 2, kFinal = 3, kEnd = 4 };
@@ -60,6 +60,8 @@ struct Position {
            out->section <= Section::kFinal && out->final_state < kFinalStates;
   }
 };
+
+namespace {
 
 bool matches_text(const std::string& wanted, const std::string& found) {
   return wanted.empty() || wanted == found;
@@ -153,7 +155,7 @@ class JobLister {
         position_.key.empty() ? keys::queue_begin(queue_.queue.number) : position_.key;
     const std::string end = keys::queue_end(queue_.queue.number);
     const auto rows = static_cast<std::uint32_t>(
-        std::min<std::size_t>(std::clamp<std::size_t>(room(), kScanRowsMin, kScanRows),
+        std::min<std::size_t>(std::clamp<std::size_t>(room(), kScanRowsMin, limits::kReadRowsMax),
                               static_cast<std::size_t>(budget_)));
     std::set<JobKey> running;
     for (const auto& attempt : reader_.leases_.page(queue_.queue.number, before(begin), rows + 2)) {
@@ -161,9 +163,10 @@ class JobLister {
     }
     core::ReadResult result;
     std::string detail;
-    const core::ReadSpec spec{.gets = {},
-                              .scans = {{Keyspace::kJob, begin, end, rows, kScanBytes},
-                                        {Keyspace::kSide, begin, end, rows, kScanBytes}}};
+    const core::ReadSpec spec{
+        .gets = {},
+        .scans = {{Keyspace::kJob, begin, end, rows, limits::kReadBytesMax},
+                  {Keyspace::kSide, begin, end, rows, limits::kReadBytesMax}}};
     if (reader_.store_.snapshot_read(spec, &result, &detail) != core::ReadError::kNone) {
       return read_failed(detail);
     }
@@ -259,8 +262,8 @@ class JobLister {
                    position_.key.empty() ? keys::final_index_begin(number, state, INT64_MIN)
                                          : position_.key,
                    keys::final_index_end(number, state),
-                   static_cast<std::uint32_t>(std::min<std::size_t>(room(), kScanRows)),
-                   kScanBytes}}};
+                   static_cast<std::uint32_t>(std::min<std::size_t>(room(), limits::kReadRowsMax)),
+                   limits::kReadBytesMax}}};
     if (reader_.store_.snapshot_read(spec, &result, &detail) != core::ReadError::kNone) {
       return read_failed(detail);
     }

@@ -21,9 +21,6 @@ namespace keys = model::keys;
 using core::Keyspace;
 using grpc::CallbackServerContext;
 
-constexpr std::uint32_t kScanRows = 1'000;
-constexpr std::size_t kScanBytes = 1U << 20U;
-
 class QueueService final : public v1::QueueService::CallbackService {
  public:
   explicit QueueService(Context& context) : context_(context) {}
@@ -156,10 +153,10 @@ class QueueService final : public v1::QueueService::CallbackService {
     while (more && budget > 0 && response->queues_size() < size) {
       core::ReadResult result;
       std::string detail;
-      const core::ReadSpec spec{
-          .gets = {},
-          .scans = {{Keyspace::kQueueState, keys::queue_settings(last + 1),
-                     keys::after(keys::queue_settings(UINT32_MAX)), kScanRows, kScanBytes}}};
+      const core::ReadSpec spec{.gets = {},
+                                .scans = {{Keyspace::kQueueState, keys::queue_settings(last + 1),
+                                           keys::after(keys::queue_settings(UINT32_MAX)),
+                                           limits::kReadRowsMax, limits::kReadBytesMax}}};
       if (context_.server.store.snapshot_read(spec, &result, &detail) != core::ReadError::kNone) {
         return read_failed(detail);
       }

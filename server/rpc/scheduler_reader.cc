@@ -18,9 +18,6 @@ using core::Keyspace;
 namespace keys = model::keys;
 namespace limits = base::limits;
 
-constexpr std::uint32_t kScanRows = 1'000;
-constexpr std::size_t kScanBytes = 1U << 20U;
-
 bool wanted(const RunFilter& filter, const model::RunRecord& run) {
   // A range of ticks is listed when any of it lies within the bounds.
   if (run.last_nominal_ms < filter.from_ms || run.first_nominal_ms >= filter.to_ms) return false;
@@ -76,9 +73,9 @@ base::Result<SchedulerReader::Page> SchedulerReader::list(const std::string& nam
        --budget) {
     core::ReadResult result;
     std::string detail;
-    const core::ReadSpec spec{
-        .gets = {},
-        .scans = {{Keyspace::kScheduler, begin, keys::after_prefix(range), kScanRows, kScanBytes}}};
+    const core::ReadSpec spec{.gets = {},
+                              .scans = {{Keyspace::kScheduler, begin, keys::after_prefix(range),
+                                         limits::kReadRowsMax, limits::kReadBytesMax}}};
     if (store_.snapshot_read(spec, &result, &detail) != core::ReadError::kNone) {
       return read_failed(detail);
     }
@@ -133,8 +130,9 @@ base::Result<SchedulerReader::Runs> SchedulerReader::runs(const std::string& nam
   for (bool more = begin < end; more;) {
     core::ReadResult result;
     std::string detail;
-    const core::ReadSpec spec{.gets = {},
-                              .scans = {{Keyspace::kRun, begin, end, kScanRows, kScanBytes}}};
+    const core::ReadSpec spec{
+        .gets = {},
+        .scans = {{Keyspace::kRun, begin, end, limits::kReadRowsMax, limits::kReadBytesMax}}};
     if (store_.snapshot_read(spec, &result, &detail) != core::ReadError::kNone) {
       return read_failed(detail);
     }

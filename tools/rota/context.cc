@@ -13,7 +13,7 @@
 namespace rota::cli {
 namespace {
 
-Result<std::optional<Millis>> read_span(const char* option, const std::string& text) {
+Result<std::optional<Millis>> read_option_span(const char* option, const std::string& text) {
   if (text.empty()) return std::optional<Millis>();
   auto span = base::parse_duration(text);
   if (!span) return usage_error(option, span.error().message);
@@ -47,10 +47,10 @@ Result<Ok> Context::prepare() {
   }
   out.view = {.now_ms = wall_now_ms(), .color = wants_color(globals.color, out.out())};
   out.err_color = wants_color(globals.color, out.err());
-  auto timeout = read_span("--timeout", globals.timeout);
+  auto timeout = read_option_span("--timeout", globals.timeout);
   if (!timeout) return std::move(timeout).error();
   timeout_ = *timeout;
-  auto wait = read_span("--wait-for-server", globals.wait_for_server);
+  auto wait = read_option_span("--wait-for-server", globals.wait_for_server);
   if (!wait) return std::move(wait).error();
   wait_ = wait->value_or(Millis(0));
   return Ok{};

@@ -48,10 +48,6 @@ std::string headline(const v1::Job& job, const View& view) {
   return line + "\n";
 }
 
-void add_line(std::string* out, std::string_view name, const std::string& value) {
-  if (!value.empty()) *out += fmt::format("  {:<10} {}\n", name, value);
-}
-
 std::string when(const google::protobuf::Timestamp& time, const View& view) {
   return fmt::format("{}  {}", time_text(time), relative_text(to_ms(time), view.now_ms));
 }
@@ -72,35 +68,35 @@ std::string labels_text(const v1::Job& job) {
 
 std::string details(const v1::Job& job, const View& view) {
   std::string out;
-  add_line(
+  add_named(
       &out, "enqueued",
       when(job.create_time(), view) + (job.principal().empty() ? "" : "  by " + job.principal()));
-  if (job.priority() != 100) add_line(&out, "priority", std::to_string(job.priority()));
+  if (job.priority() != 100) add_named(&out, "priority", std::to_string(job.priority()));
   if (job.state() == v1::JOB_STATE_SCHEDULED && job.has_due_time()) {
-    add_line(&out, "due", when(job.due_time(), view));
+    add_named(&out, "due", when(job.due_time(), view));
   }
-  if (job.has_start_deadline()) add_line(&out, "start by", when(job.start_deadline(), view));
-  if (!job.blocked_by().empty()) add_line(&out, "blocked by", job.blocked_by());
+  if (job.has_start_deadline()) add_named(&out, "start by", when(job.start_deadline(), view));
+  if (!job.blocked_by().empty()) add_named(&out, "blocked by", job.blocked_by());
   if (!job.scheduler_id().empty()) {
     std::string run = job.scheduler_id();
     if (job.nominal_times_size() > 0) run += ", tick " + time_text(job.nominal_times(0));
     if (!job.business_date().empty()) run += ", business date " + job.business_date();
-    add_line(&out, "scheduler", run);
+    add_named(&out, "scheduler", run);
   }
-  add_line(&out, "labels", labels_text(job));
-  if (job.has_payload()) add_line(&out, "payload", payload_text(job.payload()));
-  if (job.redrive_count() > 0) add_line(&out, "redriven", count_of(job.redrive_count(), "time"));
+  add_named(&out, "labels", labels_text(job));
+  if (job.has_payload()) add_named(&out, "payload", payload_text(job.payload()));
+  if (job.redrive_count() > 0) add_named(&out, "redriven", count_of(job.redrive_count(), "time"));
   if (job.cancel_requested()) {
-    add_line(&out, "cancel",
-             "requested" + (job.cancel_reason().empty() ? std::string()
-                                                        : ": " + printable(job.cancel_reason())));
+    add_named(&out, "cancel",
+              "requested" + (job.cancel_reason().empty() ? std::string()
+                                                         : ": " + printable(job.cancel_reason())));
   }
-  if (job.has_finish_time()) add_line(&out, "ended", when(job.finish_time(), view));
+  if (job.has_finish_time()) add_named(&out, "ended", when(job.finish_time(), view));
   if (job.has_result() && !job.result().data().empty()) {
-    add_line(&out, "result", printable(job.result().data(), 400));
+    add_named(&out, "result", printable(job.result().data(), 400));
   }
   if (job.has_failure() && job.attempts().empty()) {
-    add_line(&out, "failure", failure_text(job.failure()));
+    add_named(&out, "failure", failure_text(job.failure()));
   }
   return out;
 }

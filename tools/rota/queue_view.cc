@@ -11,23 +11,15 @@ std::string limit_text(const v1::QueueSettings& settings) {
                                           : "unlimited";
 }
 
-std::string pause_text(const v1::Pause& pause, const View& view) {
-  std::string text = "paused";
-  if (!pause.principal().empty()) text += " by " + printable(pause.principal());
-  if (pause.has_pause_time()) {
-    text += ", since " + relative_text(to_ms(pause.pause_time()), view.now_ms);
-  }
-  if (!pause.note().empty()) text += ": " + printable(pause.note());
-  return paint(view, Paint::kBad, text);
-}
-
 std::string age_text(const google::protobuf::Duration& age) {
   const std::int64_t ms = to_ms(age);
   return ms == 0 ? "not kept" : span_text(ms);
 }
 
+constexpr int kNameWidth = 16;
+
 void add_line(std::string* out, std::string_view name, const std::string& value) {
-  *out += fmt::format("  {:<16} {}\n", name, value);
+  add_named(out, name, value, kNameWidth);
 }
 
 std::string settings_text(const v1::QueueSettings& settings) {

@@ -9,20 +9,6 @@
 namespace rota::cli {
 namespace {
 
-void add_line(std::string* out, std::string_view name, const std::string& value) {
-  if (!value.empty()) *out += fmt::format("  {:<10} {}\n", name, value);
-}
-
-std::string pause_text(const v1::Pause& pause, const View& view) {
-  std::string text = "paused";
-  if (!pause.principal().empty()) text += " by " + printable(pause.principal());
-  if (!pause.note().empty()) text += ", \"" + printable(pause.note()) + "\"";
-  if (pause.has_pause_time()) {
-    text += ", since " + relative_text(to_ms(pause.pause_time()), view.now_ms);
-  }
-  return paint(view, Paint::kBad, text);
-}
-
 std::string tick_text(const v1::Tick& tick) {
   return tick.local_time().empty() ? time_text(tick.nominal_time()) : local_text(tick.local_time());
 }
@@ -204,24 +190,24 @@ std::string scheduler_text(const v1::Scheduler& scheduler, const View& view) {
       fmt::format("{}  generation {}, revision {}\n", paint(view, Paint::kBold, declared.id()),
                   scheduler.generation(), declared.revision());
   if (scheduler.has_pause()) out += "  " + pause_text(scheduler.pause(), view) + "\n";
-  add_line(&out, "ticks", spec_text(declared.spec()));
-  add_line(&out, "job", template_text(declared.job()));
+  add_named(&out, "ticks", spec_text(declared.spec()));
+  add_named(&out, "job", template_text(declared.job()));
   out += policy_line(declared, std::nullopt);
   if (declared.business_day_offset() != 0) {
-    add_line(&out, "date", fmt::format("local date {:+} days", declared.business_day_offset()));
+    add_named(&out, "date", fmt::format("local date {:+} days", declared.business_day_offset()));
   }
-  add_line(&out, "owner", printable(declared.owner()));
+  add_named(&out, "owner", printable(declared.owner()));
   if (scheduler.has_last_nominal_time()) {
-    add_line(&out, "last tick", time_text(scheduler.last_nominal_time()));
+    add_named(&out, "last tick", time_text(scheduler.last_nominal_time()));
   }
   std::string next;
   for (const auto& time : scheduler.next_times()) {
     if (!next.empty()) next += "  ";
     next += time_text(time);
   }
-  add_line(&out, "next", next.empty() ? next_text(scheduler, view) : next);
-  add_line(&out, "unfinished", count_of(scheduler.unfinished_count(), "job"));
-  add_line(&out, "etag", scheduler.etag());
+  add_named(&out, "next", next.empty() ? next_text(scheduler, view) : next);
+  add_named(&out, "unfinished", count_of(scheduler.unfinished_count(), "job"));
+  add_named(&out, "etag", scheduler.etag());
   return out;
 }
 

@@ -193,6 +193,20 @@ std::string count_of(std::int64_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
 
+void add_named(std::string* out, std::string_view name, const std::string& value, int width) {
+  if (!value.empty()) *out += fmt::format("  {:<{}} {}\n", name, width, value);
+}
+
+std::string pause_text(const v1::Pause& pause, const View& view) {
+  std::string text = "paused";
+  if (!pause.principal().empty()) text += " by " + printable(pause.principal());
+  if (pause.has_pause_time()) {
+    text += ", since " + relative_text(to_ms(pause.pause_time()), view.now_ms);
+  }
+  if (!pause.note().empty()) text += ": " + printable(pause.note());
+  return paint(view, Paint::kBad, text);
+}
+
 std::string Table::text(bool with_header) const {
   std::vector<std::size_t> widths;
   for (const auto& row : rows_) {

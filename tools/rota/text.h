@@ -60,6 +60,12 @@ std::string ordinal(std::int64_t number);
 // "1 job", "3 jobs".
 std::string count_of(std::int64_t number, std::string_view noun);
 
+// Appends "  NAME       VALUE\n", the name padded to `width` columns; nothing for an empty value.
+void add_named(std::string* out, std::string_view name, const std::string& value, int width = 10);
+
+// "paused by ada, since 3 m ago: month end", in its colour.
+std::string pause_text(const v1::Pause& pause, const View& view);
+
 // Columns of text, aligned by the widest cell; the last column is not padded. Cells may hold colour
 // and UTF-8.
 class Table {

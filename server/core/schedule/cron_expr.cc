@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 
@@ -69,7 +70,7 @@ struct Piece {
 };
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+using base::is_digit;
 char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 
 bool equals_any_case(std::string_view text, std::string_view upper_text) {

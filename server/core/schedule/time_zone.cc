@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "core/schedule/civil.h"
 #include "core/schedule/time_text.h"
@@ -17,8 +18,8 @@ constexpr std::int32_t kMaxFixedOffset_s = 18 * 3600;
 // No two instants with one local time, and no gap, are further apart than this.
 constexpr std::int64_t kLookupReach_s = 2 * kSecondsPerDay;
 
-bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+using base::is_digit;
+using base::is_letter;
 
 }  // namespace
 
