@@ -185,7 +185,6 @@ void Server::start_loop() {
       *port_, *store_, &executor_, readers_, clock_, options,
       [this](const std::vector<core::JobEvent>& events) {
         leases_.publish(events);
-        events_.publish(events);
         waiters_.publish(events);
       },
       [this](const store::Failure& failure) {
@@ -203,7 +202,6 @@ std::optional<Stop> Server::listen() {
       .leases = leases_,
       .waiters = waiters_,
       .workers = workers_,
-      .events = events_,
       .readers = readers_,
       .timer = timer_,
       .zones = zones_,

@@ -19,7 +19,6 @@
 #include "core/engine.h"
 #include "rpc/context.h"
 #include "rpc/grpc_server.h"
-#include "runtime/event_ring.h"
 #include "runtime/lease_board.h"
 #include "runtime/local_zones.h"
 #include "runtime/reader_pool.h"
@@ -103,7 +102,6 @@ class Server {
   std::unique_ptr<runtime::EnginePort> port_;
   runtime::LeaseBoard leases_;
   runtime::WorkerBoard workers_;
-  runtime::EventRing events_;
   runtime::Timer timer_;
   runtime::Waiters waiters_{timer_};
   runtime::ReaderPool readers_;

@@ -19,12 +19,21 @@ void require(int ok) {
   if (ok != 1) std::abort();
 }
 
+// Fetched once: EVP_sha256() looks the implementation up each time it is used.
+const EVP_MD* sha256() {
+  static const EVP_MD* const kFetched = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  require(kFetched != nullptr ? 1 : 0);
+  return kFetched;
+}
+
 }  // namespace
 
 PartHasher::PartHasher() : state_(std::make_unique<State>()) {
   require(state_->context != nullptr ? 1 : 0);
-  require(EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr));
+  restart();
 }
+
+void PartHasher::restart() { require(EVP_DigestInit_ex2(state_->context, sha256(), nullptr)); }
 
 PartHasher::~PartHasher() = default;
 
@@ -47,7 +56,9 @@ Digest PartHasher::finish() {
 }
 
 Digest hash_parts(std::initializer_list<std::string_view> parts) {
-  PartHasher hasher;
+  // Its context is used again: making one costs more than to hash a few short parts.
+  static thread_local PartHasher hasher;
+  hasher.restart();
   for (std::string_view part : parts) hasher.add(part);
   return hasher.finish();
 }

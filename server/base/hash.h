@@ -15,7 +15,7 @@ namespace rota::base {
 
 using Digest = std::array<std::uint8_t, 32>;
 
-// Collects parts one by one. Not thread-safe; use one for each digest.
+// Collects parts one by one. Not thread-safe.
 class PartHasher {
  public:
   PartHasher();
@@ -26,8 +26,10 @@ class PartHasher {
   // Adds a part: its length as eight bytes, big-endian, then its bytes.
   PartHasher& add(std::string_view part);
 
-  // The digest of all parts added. Ends the use of this object.
+  // The digest of all parts added. Before the next part comes restart().
   Digest finish();
+  // Forgets the parts added so far.
+  void restart();
 
  private:
   struct State;

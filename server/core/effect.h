@@ -22,6 +22,13 @@ struct Reply {
   bool immediate = false;
 };
 
+// Who holds the jobs of one lease reply. Shared by the grant, its events and whoever keeps them.
+struct LeaseHolder {
+  std::string worker_id;
+  std::string session_id;
+};
+using LeaseHolderPtr = std::shared_ptr<const LeaseHolder>;
+
 // What happened to a job, for whoever waits or shows it. Stamped with the commit that made it so.
 struct JobEvent {
   enum class Kind : std::uint8_t {
@@ -38,8 +45,7 @@ struct JobEvent {
   // of the attempt, for kGranted and the ends of one
   std::uint64_t token = 0;
   std::uint32_t attempt = 0;
-  std::string worker_id;
-  std::string session_id;
+  LeaseHolderPtr holder;  // kGranted only
   std::int64_t at_ms = 0;
 };
 

@@ -48,7 +48,7 @@ void EngineImpl::advance_time(Now now) {
 }
 
 void EngineImpl::stalled(std::int64_t gap_ms) {
-  std::set<std::pair<std::int64_t, JobKey>> moved;
+  absl::btree_set<std::pair<std::int64_t, JobKey>> moved;
   for (auto& [key, lease] : leases_) {
     // A stall counts whole however long it was; only a row of them without a heartbeat in between
     // comes to an end, or a disk that stalls again and again would keep a dead worker's lease.

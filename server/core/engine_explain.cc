@@ -15,7 +15,7 @@ Holder holder_of(const Lease& lease, std::int64_t mono_ms) {
   h.key = lease.key;
   h.attempt = lease.attempt;
   h.token = lease.token;
-  h.worker_id = lease.grant->worker_id;
+  h.worker_id = lease.grant->holder->worker_id;
   h.lease_left_ms = std::max<std::int64_t>(0, lease.deadline_mono_ms - mono_ms);
   return h;
 }

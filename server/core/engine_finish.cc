@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/limits.h"
 #include "core/engine_impl.h"
 #include "model/job_id.h"
@@ -29,8 +30,8 @@ JobRef EngineImpl::end_attempt(Lease& lease, AttemptEnd end) {
   model::Attempt attempt;
   attempt.number = lease.attempt;
   attempt.token = lease.token;
-  attempt.worker_id = grant.worker_id;
-  attempt.session_id = grant.session_id;
+  attempt.worker_id = grant.holder->worker_id;
+  attempt.session_id = grant.holder->session_id;
   attempt.granted_ms = grant.granted_ms;
   attempt.granted_seq = grant.granted_seq;
   attempt.ended_ms = now_.wall_ms;
@@ -59,7 +60,7 @@ JobRef EngineImpl::end_attempt(Lease& lease, AttemptEnd end) {
       grant_by_request_.erase(grant.request_hash);
       spend_request(grant.request_hash);
     }
-    auto session = grants_by_session_.find(grant.session_id);
+    auto session = grants_by_session_.find(grant.holder->session_id);
     if (session != grants_by_session_.end()) {
       session->second.erase(grant.number);
       if (session->second.empty()) grants_by_session_.erase(session);
@@ -198,7 +199,9 @@ bool EngineImpl::on(const FinishJobs& c, const Command& cmd, Lookup& look) {
   }
   if (!look.complete()) return false;
   FinishReply r;
-  std::map<std::uint64_t, FinishedJob> ended_here;  // by token
+  absl::flat_hash_map<std::uint64_t, FinishedJob> ended_here;  // by token
+  ended_here.reserve(c.items.size());
+  r.items.reserve(c.items.size());
   for (std::size_t i = 0; i < c.items.size(); ++i) {
     const FinishItem& item = c.items[i];
     if (item.invalid) {

@@ -22,6 +22,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "core/engine.h"
 #include "core/overlay.h"
 #include "core/scheduler_book.h"
@@ -287,7 +288,7 @@ class EngineImpl {
   std::map<std::uint64_t, model::Operation> operations_;
 
   std::unordered_map<JobKey, Lease, JobKeyHash> leases_;
-  std::set<std::pair<std::int64_t, JobKey>> lease_deadlines_;
+  absl::btree_set<std::pair<std::int64_t, JobKey>> lease_deadlines_;
   std::map<std::uint64_t, std::shared_ptr<GrantState>> grants_;
   std::map<std::string, std::uint64_t> grant_by_request_;
   std::map<std::string, std::set<std::uint64_t>> grants_by_session_;

@@ -164,7 +164,7 @@ void EngineImpl::request_cancel(Lease& lease, const std::string& reason) {
   lease.side = std::make_shared<const model::Side>(side);
   batch().put(Keyspace::kSide, keys::job(lease.key), model::encode(side));
   // The worker hears of it at once if it has a poll parked, else with its next heartbeat.
-  auto it = polls_by_session_.find(lease.grant->session_id);
+  auto it = polls_by_session_.find(lease.grant->holder->session_id);
   if (it != polls_by_session_.end() && !it->second.empty()) {
     polls_to_answer_.insert(*it->second.begin());
   }

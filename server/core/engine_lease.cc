@@ -234,8 +234,8 @@ void EngineImpl::grant(QueueState& q, Poll& poll) {
   if (poll.grant_number == 0) {
     auto fresh = std::make_shared<GrantState>();
     fresh->number = token;
-    fresh->session_id = poll.request.session_id;
-    fresh->worker_id = poll.request.worker_id;
+    fresh->holder = std::make_shared<const LeaseHolder>(
+        LeaseHolder{.worker_id = poll.request.worker_id, .session_id = poll.request.session_id});
     fresh->principal = poll.principal;
     fresh->request_hash = poll.request_hash;
     fresh->ttl_ms = poll.request.lease_ttl_ms;
@@ -243,7 +243,7 @@ void EngineImpl::grant(QueueState& q, Poll& poll) {
     fresh->granted_seq = building();
     poll.grant_number = token;
     grants_[token] = fresh;
-    grants_by_session_[fresh->session_id].insert(token);
+    grants_by_session_[fresh->holder->session_id].insert(token);
     if (!poll.request_hash.empty()) grant_by_request_[poll.request_hash] = token;
   }
   const std::shared_ptr<GrantState>& state = grants_.at(poll.grant_number);
@@ -283,8 +283,7 @@ void EngineImpl::grant(QueueState& q, Poll& poll) {
   e.state = JobState::kRunning;
   e.token = token;
   e.attempt = lease.attempt;
-  e.worker_id = state->worker_id;
-  e.session_id = state->session_id;
+  e.holder = state->holder;
   event(std::move(e));
   const JobKey key = lease.key;
   const auto [it, fresh] = leases_.emplace(key, std::move(lease));
@@ -353,8 +352,8 @@ void EngineImpl::answer_poll(Poll& poll) {
   if (!poll.granted.empty()) {
     const GrantState& state = *grants_.at(poll.grant_number);
     model::Grant grant;
-    grant.session_id = state.session_id;
-    grant.worker_id = state.worker_id;
+    grant.session_id = state.holder->session_id;
+    grant.worker_id = state.holder->worker_id;
     grant.principal = state.principal;
     grant.request_hash = state.request_hash;
     grant.ttl_ms = state.ttl_ms;
@@ -399,7 +398,7 @@ bool EngineImpl::on(const Heartbeat& c, const Command& cmd, Lookup&) {
     HeartbeatReply::Item item;
     auto it = leases_.find(ref.key);
     if (it == leases_.end() || it->second.token != ref.token ||
-        it->second.grant->session_id != c.session_id) {
+        it->second.grant->holder->session_id != c.session_id) {
       item.beat = Beat::kLost;
       plain = false;
     } else {

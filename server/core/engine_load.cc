@@ -155,8 +155,8 @@ base::Result<bool> EngineImpl::load_grants(const ShardStore& store) {
   for (auto& [number, grant] : rows) {
     auto state = std::make_shared<GrantState>();
     state->number = number;
-    state->session_id = grant.session_id;
-    state->worker_id = grant.worker_id;
+    state->holder = std::make_shared<const LeaseHolder>(
+        LeaseHolder{.worker_id = grant.worker_id, .session_id = grant.session_id});
     state->principal = grant.principal;
     state->request_hash = grant.request_hash;
     state->ttl_ms = grant.ttl_ms;
@@ -222,7 +222,7 @@ base::Result<bool> EngineImpl::load_grants(const ShardStore& store) {
       continue;
     }
     grants_[number] = state;
-    grants_by_session_[state->session_id].insert(number);
+    grants_by_session_[state->holder->session_id].insert(number);
     if (!state->request_hash.empty()) grant_by_request_[state->request_hash] = number;
   }
   for (const auto& [number, q] : queues_) {

@@ -8,12 +8,13 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "core/command.h"
+#include "core/effect.h"
 #include "core/window.h"
 #include "model/job.h"
 #include "model/keys.h"
@@ -47,15 +48,14 @@ struct ReadyJob {
 // One lease reply that still holds live leases.
 struct GrantState {
   std::uint64_t number = 0;
-  std::string session_id;
-  std::string worker_id;
+  LeaseHolderPtr holder;  // never null
   std::string principal;
   std::string request_hash;
   std::int64_t ttl_ms = 0;
   std::int64_t granted_ms = 0;
   CommitSeq granted_seq = 0;
   bool adopted = false;  // a repeat of its request has been answered with it
-  std::set<JobKey> live;
+  absl::btree_set<JobKey> live;
 };
 
 struct Lease {
@@ -92,7 +92,7 @@ struct QueueState {
   model::QueueCounters counters;
   Window<JobKey, ReadyJob> window;
   std::map<CallId, Poll*> polls;  // by place: in the order they came
-  std::set<JobKey> running;
+  absl::btree_set<JobKey> running;
   std::vector<std::uint64_t> purges;  // operations under way
   std::uint64_t purge_barrier =
       0;  // jobs waiting since before this commit are removed, not granted

@@ -14,8 +14,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <iterator>
 #include <utility>
+
+#include "absl/container/btree_map.h"
 
 namespace rota::core {
 
@@ -26,7 +28,7 @@ class Window {
     Entry entry;
     std::size_t bytes = 0;
   };
-  using Map = std::map<Key, Item>;
+  using Map = absl::btree_map<Key, Item>;
 
   // Everything is inside: right for a range known to be empty.
   void cover_all() {

@@ -5,12 +5,12 @@
 
 namespace rota::model {
 
-void Writer::varint(std::uint64_t v) {
-  while (v >= 0x80U) {
-    out_.push_back(static_cast<char>((v & 0x7fU) | 0x80U));
-    v >>= 7U;
-  }
-  out_.push_back(static_cast<char>(v));
+void Writer::long_varint(std::uint64_t v) {
+  char bytes[10];
+  std::size_t size = 0;
+  for (; v >= 0x80U; v >>= 7U) bytes[size++] = static_cast<char>((v & 0x7fU) | 0x80U);
+  bytes[size++] = static_cast<char>(v);
+  out_.append(bytes, size);
 }
 
 std::string Writer::seal() {

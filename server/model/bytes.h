@@ -17,14 +17,20 @@ namespace rota::model {
 class Writer {
  public:
   Writer() = default;
-  explicit Writer(std::uint8_t format) { u8(format); }
+  explicit Writer(std::uint8_t format) {
+    out_.reserve(kUsualRecordBytes);
+    u8(format);
+  }
 
   void u8(std::uint8_t v) { out_.push_back(static_cast<char>(v)); }
   void u32(std::uint32_t v) { fixed(v, 4); }
   void u64(std::uint64_t v) { fixed(v, 8); }
   // Signed times as keys: the sign bit flipped, so that order is kept.
   void time_key(std::int64_t ms) { u64(static_cast<std::uint64_t>(ms) ^ (1ULL << 63U)); }
-  void varint(std::uint64_t v);
+  void varint(std::uint64_t v) {
+    if (v < 0x80U) return u8(static_cast<std::uint8_t>(v));
+    long_varint(v);
+  }
   void svarint(std::int64_t v) {  // zigzag
     varint((static_cast<std::uint64_t>(v) << 1U) ^ static_cast<std::uint64_t>(v >> 63));
   }
@@ -41,9 +47,16 @@ class Writer {
   std::string seal();
 
  private:
-  void fixed(std::uint64_t v, int n) {
-    for (int i = n - 1; i >= 0; --i) out_.push_back(static_cast<char>((v >> (8 * i)) & 0xffU));
+  static constexpr std::size_t kUsualRecordBytes = 240;
+
+  void fixed(std::uint64_t v, std::size_t n) {
+    char bytes[8];
+    for (std::size_t i = 0; i < n; ++i) {
+      bytes[i] = static_cast<char>((v >> (8 * (n - 1 - i))) & 0xffU);
+    }
+    out_.append(bytes, n);
   }
+  void long_varint(std::uint64_t v);
   std::string out_;
 };
 

@@ -11,10 +11,17 @@ namespace {
 constexpr std::string_view kAlphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 constexpr std::size_t kMaxIdLength = 32;
 
-int value_of(char c) {
-  const auto at = kAlphabet.find(c);
-  return at == std::string_view::npos ? -1 : static_cast<int>(at);
+constexpr std::array<std::int8_t, 256> make_values() {
+  std::array<std::int8_t, 256> values{};
+  values.fill(-1);
+  for (std::size_t i = 0; i < kAlphabet.size(); ++i) {
+    values[static_cast<std::uint8_t>(kAlphabet[i])] = static_cast<std::int8_t>(i);
+  }
+  return values;
 }
+constexpr std::array<std::int8_t, 256> kValues = make_values();
+
+int value_of(char c) { return kValues[static_cast<std::uint8_t>(c)]; }
 
 // The digits as coefficients of a polynomial over the field of 32 elements, at x: a wrong character
 // and two swapped neighbours always change it, whatever the characters and wherever they stand.
@@ -27,6 +34,7 @@ char check_char(std::string_view digits) {
 
 std::string to_digits(std::string_view bytes) {
   std::string out;
+  out.reserve(bytes.size() * 8 / 5 + 2);  // the check character comes behind
   std::uint32_t bits = 0;
   unsigned have = 0;
   for (const char c : bytes) {

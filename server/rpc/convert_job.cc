@@ -144,8 +144,8 @@ void attempt_to_wire(const model::Attempt& attempt, v1::Attempt* wire) {
 void running_to_wire(const runtime::RunningAttempt& running, v1::Attempt* wire) {
   wire->set_number(static_cast<std::int32_t>(running.attempt));
   wire->set_fencing_token(static_cast<std::int64_t>(running.token));
-  wire->set_worker_id(running.worker_id);
-  wire->set_session_id(running.session_id);
+  wire->set_worker_id(running.holder->worker_id);
+  wire->set_session_id(running.holder->session_id);
   wire->set_granted_seq(static_cast<std::int64_t>(running.granted_seq));
   put_time(running.granted_ms, wire->mutable_start_time());
 }

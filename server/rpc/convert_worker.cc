@@ -291,13 +291,10 @@ base::Result<core::Heartbeat> heartbeat_from_wire(const v1::HeartbeatRequest& wi
   return beat;
 }
 
-void heartbeat_to_wire(const core::HeartbeatReply& reply, const v1::HeartbeatRequest& asked,
-                       v1::HeartbeatResponse* wire) {
+void heartbeat_to_wire(const core::HeartbeatReply& reply, v1::HeartbeatResponse* wire) {
   wire->mutable_results()->Reserve(static_cast<int>(reply.items.size()));
-  for (int i = 0; i < asked.leases_size(); ++i) {
+  for (const core::HeartbeatReply::Item& item : reply.items) {
     auto* result = wire->add_results();
-    *result->mutable_lease() = asked.leases(i);
-    const auto& item = reply.items.at(static_cast<std::size_t>(i));
     if (item.beat == core::Beat::kLost) {
       result->set_status(v1::HeartbeatResult::STATUS_LOST);
       continue;
@@ -335,13 +332,10 @@ base::Result<core::FinishJobs> finish_from_wire(v1::FinishJobsRequest* wire) {
   return finish;
 }
 
-void finish_to_wire(const core::FinishReply& reply, const v1::FinishJobsRequest& asked,
-                    v1::FinishJobsResponse* wire) {
+void finish_to_wire(const core::FinishReply& reply, v1::FinishJobsResponse* wire) {
   wire->mutable_results()->Reserve(static_cast<int>(reply.items.size()));
-  for (int i = 0; i < asked.items_size(); ++i) {
+  for (const auto& item : reply.items) {
     auto* result = wire->add_results();
-    *result->mutable_lease() = asked.items(i).lease();
-    const auto& item = reply.items.at(static_cast<std::size_t>(i));
     if (const auto* error = std::get_if<base::Error>(&item)) {
       put_item_error(*error, result->mutable_error());
       continue;

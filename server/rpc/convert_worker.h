@@ -28,13 +28,11 @@ void lease_to_wire(core::LeaseReply& reply, std::string_view store_id, std::stri
                    v1::LeaseJobsResponse* wire);
 
 base::Result<core::Heartbeat> heartbeat_from_wire(const v1::HeartbeatRequest& wire);
-void heartbeat_to_wire(const core::HeartbeatReply& reply, const v1::HeartbeatRequest& asked,
-                       v1::HeartbeatResponse* wire);
+void heartbeat_to_wire(const core::HeartbeatReply& reply, v1::HeartbeatResponse* wire);
 
 // Takes the results out of `wire`. A bad item is marked and answered alone.
 base::Result<core::FinishJobs> finish_from_wire(v1::FinishJobsRequest* wire);
-void finish_to_wire(const core::FinishReply& reply, const v1::FinishJobsRequest& asked,
-                    v1::FinishJobsResponse* wire);
+void finish_to_wire(const core::FinishReply& reply, v1::FinishJobsResponse* wire);
 
 void worker_to_wire(const runtime::WorkerSeen& seen, v1::Worker* wire);
 

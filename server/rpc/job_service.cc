@@ -7,6 +7,7 @@
 #include "base/names.h"
 #include "model/job_id.h"
 #include "rota/v1/job_service.grpc.pb.h"
+#include "rpc/arena_messages.h"
 #include "rpc/call.h"
 #include "rpc/convert_job.h"
 #include "rpc/page_token.h"
@@ -45,7 +46,9 @@ std::optional<base::Error> check_reason(const std::string& reason) {
 
 class JobService final : public v1::JobService::CallbackService {
  public:
-  explicit JobService(Context& context) : context_(context) {}
+  explicit JobService(Context& context) : context_(context) {
+    SetMessageAllocatorFor_BulkEnqueueJobs(&bulk_messages_);
+  }
 
   Reactor* EnqueueJob(CallbackServerContext* call, const v1::EnqueueJobRequest* request,
                       v1::EnqueueJobResponse* response) override {
@@ -256,6 +259,7 @@ class JobService final : public v1::JobService::CallbackService {
   }
 
   Context& context_;
+  ArenaMessages<v1::BulkEnqueueJobsRequest, v1::BulkEnqueueJobsResponse> bulk_messages_;
 };
 
 }  // namespace

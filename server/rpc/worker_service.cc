@@ -7,6 +7,7 @@
 #include "base/names.h"
 #include "model/job_id.h"
 #include "rota/v1/worker_service.grpc.pb.h"
+#include "rpc/arena_messages.h"
 #include "rpc/call.h"
 #include "rpc/convert_worker.h"
 #include "rpc/lease_call.h"
@@ -23,7 +24,10 @@ constexpr std::size_t kLeasesShownMax = 100;  // of one worker
 
 class WorkerService final : public v1::WorkerService::CallbackService {
  public:
-  explicit WorkerService(Context& context) : context_(context) {}
+  explicit WorkerService(Context& context) : context_(context) {
+    SetMessageAllocatorFor_LeaseJobs(&lease_messages_);
+    SetMessageAllocatorFor_FinishJobs(&finish_messages_);
+  }
 
   Reactor* LeaseJobs(CallbackServerContext* call, const v1::LeaseJobsRequest* request,
                      v1::LeaseJobsResponse* response) override {
@@ -43,8 +47,8 @@ class WorkerService final : public v1::WorkerService::CallbackService {
     heard(request->session_id());
     return command<core::HeartbeatReply>(
         context_, call, *caller, *std::move(beat),
-        [this, request, response](const core::HeartbeatReply& reply, std::int64_t seq) {
-          heartbeat_to_wire(reply, *request, response);
+        [this, response](const core::HeartbeatReply& reply, std::int64_t seq) {
+          heartbeat_to_wire(reply, response);
           response->set_server_epoch(epoch());
           response->set_commit_seq(seq);
         });
@@ -61,8 +65,8 @@ class WorkerService final : public v1::WorkerService::CallbackService {
     heard(request->session_id());
     return command<core::FinishReply>(
         context_, call, *caller, *std::move(outcomes),
-        [this, request, response](const core::FinishReply& reply, std::int64_t seq) {
-          finish_to_wire(reply, *request, response);
+        [this, response](const core::FinishReply& reply, std::int64_t seq) {
+          finish_to_wire(reply, response);
           response->set_server_epoch(epoch());
           response->set_commit_seq(seq);
         });
@@ -128,6 +132,8 @@ class WorkerService final : public v1::WorkerService::CallbackService {
   }
 
   Context& context_;
+  ArenaMessages<v1::LeaseJobsRequest, v1::LeaseJobsResponse> lease_messages_;
+  ArenaMessages<v1::FinishJobsRequest, v1::FinishJobsResponse> finish_messages_;
 };
 
 }  // namespace

@@ -20,9 +20,10 @@ namespace {
 // The loop looks at the clocks at least this often, so that a process that was stopped is noticed
 // with this precision and a wall clock that stepped forward is seen.
 constexpr std::int64_t kLookMs = 500;
-// While a commit is in flight nothing can be sealed: only this many waiting commands are worth the
-// switch to apply them already.
+// While a commit is in flight nothing can be sealed: only this much that waits is worth the switch
+// to apply it already.
 constexpr std::size_t kWakeAtCommandsInFlight = 32;
+constexpr std::size_t kWakeAtBytesInFlight = 4'096;  // about thirty items
 
 base::Error store_failed() {
   return base::make_error(
@@ -37,6 +38,13 @@ std::vector<core::LeaseRef> granted(const core::Reply& reply) {
     for (const core::GrantedJob& job : lease->jobs) leases.push_back({job.key, job.token});
   }
   return leases;
+}
+
+std::size_t items_of(const core::ReplyBody& body) {
+  if (const auto* lease = std::get_if<core::LeaseReply>(&body)) return lease->jobs.size();
+  if (const auto* finish = std::get_if<core::FinishReply>(&body)) return finish->items.size();
+  if (const auto* enqueue = std::get_if<core::EnqueueReply>(&body)) return enqueue->items.size();
+  return 1;
 }
 
 // The places "after commit and before reply" for tests of lost answers.
@@ -126,7 +134,7 @@ base::Result<CallId> EngineLoop::submit(core::Command command, ReplyFn reply) {
   open_calls_.fetch_add(1, std::memory_order_relaxed);
   const std::size_t bytes = incoming.size.bytes;
   queue_.push(cls, bytes, std::move(incoming));
-  if (asleep_ && queue_.commands() >= wake_at_commands_) wake_locked();
+  if (asleep_ && waits_at_least(wake_at_commands_, wake_at_bytes_)) wake_locked();
   return call;
 }
 
@@ -160,7 +168,7 @@ void EngineLoop::stop() {
   // Nothing may come back to this object later: after a failure a commit may still be under way.
   if (executor_ != nullptr) executor_->drain();
   std::unique_lock lock(mutex_);
-  idle_.wait(lock, [this] { return payload_reads_ == 0; });
+  idle_.wait(lock, [this] { return answers_apart_ == 0; });
 }
 
 void EngineLoop::ask_stats(std::function<void(LoopStats)> done) {
@@ -191,6 +199,10 @@ void EngineLoop::poke() {
   std::lock_guard lock(mutex_);
   poked_ = true;
   wake_locked();
+}
+
+bool EngineLoop::waits_at_least(std::size_t commands, std::size_t bytes) const {
+  return queue_.commands() >= commands || queue_.bytes() >= bytes;
 }
 
 // One notification per sleep: the flag is taken back with the lock held.
@@ -378,7 +390,8 @@ bool EngineLoop::wake_due() const {
 bool EngineLoop::seal_due() const { return touched_ || more_ || wake_due(); }
 
 bool EngineLoop::small_turn() const {
-  return turn_commands_ <= options_.inline_commands && last_commit_ms_ < options_.slow_commit_ms;
+  return turn_commands_ <= options_.inline_commands && turn_items_ <= options_.inline_items &&
+         last_commit_ms_ < options_.slow_commit_ms;
 }
 
 void EngineLoop::seal_and_submit() {
@@ -472,6 +485,9 @@ void EngineLoop::answer(core::Reply reply) {
       lease != nullptr && needs_payloads(*lease)) {
     return deliver_with_payloads(std::move(call), std::move(reply));
   }
+  if (items_of(reply.body) > options_.inline_items) {
+    return deliver_apart(std::move(call), std::move(reply));
+  }
   deliver(std::move(call), std::move(reply));
 }
 
@@ -481,17 +497,34 @@ void EngineLoop::deliver(Call call, core::Reply reply) {
   call_ended();
 }
 
+// To turn many items into a message takes as long as to apply them: another thread does it, and
+// this one goes on with the next turn.
+void EngineLoop::deliver_apart(Call call, core::Reply reply) {
+  {
+    std::lock_guard lock(mutex_);
+    ++answers_apart_;
+  }
+  auto shared = std::make_shared<std::pair<Call, core::Reply>>(std::move(call), std::move(reply));
+  const auto work = [this, shared] {
+    deliver(std::move(shared->first), std::move(shared->second));
+    std::lock_guard lock(mutex_);
+    --answers_apart_;
+    idle_.notify_all();
+  };
+  if (!answers_.submit_first(work)) work();
+}
+
 void EngineLoop::deliver_with_payloads(Call call, core::Reply reply) {
   {
     std::lock_guard lock(mutex_);
-    ++payload_reads_;
+    ++answers_apart_;
   }
   auto shared = std::make_shared<std::pair<Call, core::Reply>>(std::move(call), std::move(reply));
   const auto done = [this](std::string fault) {
     std::lock_guard lock(mutex_);
     if (!fault.empty()) mail_.read_failure = "a payload could not be read: " + fault;
     wake_locked();
-    --payload_reads_;
+    --answers_apart_;
     idle_.notify_all();
   };
   const bool taken = readers_.submit_first([this, shared, done] {
@@ -592,7 +625,7 @@ bool EngineLoop::sleep() {
   const bool may_take = !turn_full();
   if (!queue_.empty(AdmissionClass::kBeat) || (may_take && !queue_.empty())) {
     // While a commit is in flight a few commands are not worth another look; it ends by itself.
-    if (!in_flight_ || queue_.commands() >= kWakeAtCommandsInFlight) return true;
+    if (!in_flight_ || waits_at_least(kWakeAtCommandsInFlight, kWakeAtBytesInFlight)) return true;
   }
   if (stopping_ && !in_hand && queue_.empty() && !touched_) {
     lock.unlock();
@@ -613,6 +646,7 @@ bool EngineLoop::sleep() {
     if (wait_ms == 0) return true;
   }
   wake_at_commands_ = !may_take ? SIZE_MAX : in_flight_ ? kWakeAtCommandsInFlight : 1;
+  wake_at_bytes_ = !may_take ? SIZE_MAX : kWakeAtBytesInFlight;
   planned_sleep_ms_ = wait_ms;
   asleep_ = true;
   wake_.wait_for(lock, std::chrono::milliseconds(wait_ms), [this] { return !asleep_; });

@@ -48,9 +48,9 @@ enum class Delivery : std::uint8_t {
 };
 
 // Receives the answer of one command, once, unless the call was cancelled before. Runs on the loop
-// thread (a lease reply with large payloads: on a reader thread) with no lock held; must not block
-// and must not call stop(). When it returns kCallerGone for a lease reply, the loop takes the grant
-// back with a command of its own.
+// thread (an answer with many items: on a thread of its own; a lease reply with large payloads: on
+// a reader thread) with no lock held; must not block and must not call stop(). When it returns
+// kCallerGone for a lease reply, the loop takes the grant back with a command of its own.
 using ReplyFn = std::function<Delivery(core::Reply reply)>;
 
 // Runs on the loop thread when a turn's batch is durable, before that turn's answers leave: boards
@@ -72,8 +72,10 @@ struct EngineLoopOptions {
   // While a commit takes longer than this, the loop looks for heartbeats, which need no commit; and
   // the next commit is left to the commit thread.
   std::int64_t slow_commit_ms = 100;
-  // At most this many commands in a turn for the loop to commit it itself.
+  // At most this many commands and items in a turn for the loop to commit it itself, and items in
+  // an answer for the loop to send it itself.
   std::size_t inline_commands = 4;
+  std::size_t inline_items = 16;
   // The store feels otherwise about more writes than before. On the loop thread; must not block.
   std::function<void(core::Pressure)> on_pressure = {};
 };
@@ -194,6 +196,7 @@ class EngineLoop {
   void answer(core::Reply reply);
   void deliver(Call call, core::Reply reply);
   void deliver_with_payloads(Call call, core::Reply reply);
+  void deliver_apart(Call call, core::Reply reply);
   void take_back(const std::string& session_id, std::vector<core::LeaseRef> leases);
   void call_ended();
   void fail(const store::Failure& failure);
@@ -201,6 +204,7 @@ class EngineLoop {
   core::Now look();
   bool sleep();
   void wake_locked();
+  bool waits_at_least(std::size_t commands, std::size_t bytes) const;  // either; needs the lock
   core::Now now() const { return {clock_.wall_ms(), clock_.mono_ms()}; }
 
   EnginePort& engine_;
@@ -225,8 +229,10 @@ class EngineLoop {
   AdmissionQueue<Incoming> queue_;
   Mail mail_;
   std::uint64_t refused_ = 0;
-  std::size_t wake_at_commands_ = 1;  // while asleep: how many must wait to be worth a wake-up
-  std::size_t payload_reads_ = 0;     // answers on their way through a reader thread
+  // While asleep: how much must wait to be worth a wake-up.
+  std::size_t wake_at_commands_ = 1;
+  std::size_t wake_at_bytes_ = 0;
+  std::size_t answers_apart_ = 0;  // on their way through another thread
   bool asleep_ = false;
   bool poked_ = false;
   bool stopping_ = false;
@@ -256,6 +262,8 @@ class EngineLoop {
   std::int64_t planned_sleep_ms_ = 0;
   std::int64_t noted_in_flight_ms_ = 0;  // stalls of the loop found since that commit began
   LoopStats counts_;
+
+  ReaderPool answers_{1};  // answers with many items
 
   std::thread thread_;
 };

@@ -70,12 +70,13 @@ base::Status LeaseBoard::load(const core::ShardStore& store) {
   for (const model::Grant& grant : grants) {
     base::Result<std::vector<model::GrantEntry>> live = live_entries(store, grant);
     if (!live) return std::move(live).error();
+    const auto holder = std::make_shared<const core::LeaseHolder>(
+        core::LeaseHolder{.worker_id = grant.worker_id, .session_id = grant.session_id});
     for (const model::GrantEntry& entry : *live) {
       insert({.key = entry.job,
               .token = entry.token,
               .attempt = entry.attempt,
-              .worker_id = grant.worker_id,
-              .session_id = grant.session_id,
+              .holder = holder,
               .granted_ms = grant.granted_ms,
               .granted_seq = grant.granted_seq});
     }
@@ -93,8 +94,7 @@ void LeaseBoard::publish(const std::vector<JobEvent>& events) {
         insert({.key = event.key,
                 .token = event.token,
                 .attempt = event.attempt,
-                .worker_id = event.worker_id,
-                .session_id = event.session_id,
+                .holder = event.holder,
                 .granted_ms = event.at_ms,
                 .granted_seq = event.seq});
         break;
@@ -113,7 +113,7 @@ void LeaseBoard::publish(const std::vector<JobEvent>& events) {
 
 void LeaseBoard::insert(RunningAttempt attempt) {
   erase(attempt.key, UINT64_MAX);
-  sessions_[attempt.session_id].insert(attempt.key);
+  sessions_[attempt.holder->session_id].insert(attempt.key);
   const JobKey key = attempt.key;
   running_.insert_or_assign(key, std::move(attempt));
 }
@@ -122,7 +122,8 @@ void LeaseBoard::insert(RunningAttempt attempt) {
 void LeaseBoard::erase(const JobKey& key, std::uint64_t token) {
   const auto it = running_.find(key);
   if (it == running_.end() || it->second.token > token) return;
-  if (const auto session = sessions_.find(it->second.session_id); session != sessions_.end()) {
+  if (const auto session = sessions_.find(it->second.holder->session_id);
+      session != sessions_.end()) {
     session->second.erase(key);
     if (session->second.empty()) sessions_.erase(session);
   }

@@ -13,16 +13,16 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "base/error.h"
 #include "core/effect.h"
 #include "core/store.h"
@@ -34,8 +34,7 @@ struct RunningAttempt {
   model::JobKey key;
   std::uint64_t token = 0;
   std::uint32_t attempt = 0;
-  std::string worker_id;
-  std::string session_id;
+  core::LeaseHolderPtr holder;  // never null
   std::int64_t granted_ms = 0;
   std::uint64_t granted_seq = 0;
 };
@@ -75,8 +74,9 @@ class LeaseBoard {
   void erase(const model::JobKey& key, std::uint64_t token);
 
   mutable std::shared_mutex mutex_;
-  std::map<model::JobKey, RunningAttempt> running_;
-  std::unordered_map<std::string, std::set<model::JobKey>, StringHash, std::equal_to<>> sessions_;
+  absl::btree_map<model::JobKey, RunningAttempt> running_;
+  std::unordered_map<std::string, absl::btree_set<model::JobKey>, StringHash, std::equal_to<>>
+      sessions_;
   core::CommitSeq seq_ = 0;
 };
 

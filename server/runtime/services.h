@@ -15,7 +15,6 @@
 #include "core/schedule/time_zone.h"
 #include "core/store.h"
 #include "runtime/engine_loop.h"
-#include "runtime/event_ring.h"
 #include "runtime/lease_board.h"
 #include "runtime/reader_pool.h"
 #include "runtime/timer.h"
@@ -79,7 +78,6 @@ struct Services {
   LeaseBoard& leases;
   Waiters& waiters;
   WorkerBoard& workers;
-  EventRing& events;
   ReaderPool& readers;
   Timer& timer;
   const core::TimeZoneSource& zones;

@@ -208,7 +208,6 @@ class FakeServer::Services {
       if (auto status = before(fake_, lock, context, trouble)) return *status;
       for (const auto& lease : request->leases()) {
         auto* result = response->add_results();
-        *result->mutable_lease() = lease;
         const bool is_live = fake_.live.contains(lease.fencing_token());
         result->set_status(is_live ? v1::HeartbeatResult::STATUS_RENEWED
                                    : v1::HeartbeatResult::STATUS_LOST);
@@ -231,7 +230,6 @@ class FakeServer::Services {
       for (const auto& item : request->items()) {
         const std::int64_t token = item.lease().fencing_token();
         auto* result = response->add_results();
-        *result->mutable_lease() = item.lease();
         if (fake_.live.erase(token) > 0) {
           fake_.finished.push_back(item);
           fake_.ended_by_finish_.insert(token);

@@ -25,8 +25,8 @@ JobEvent granted(JobKey key, std::uint64_t token, std::string session = "s") {
           .seq = token,
           .token = token,
           .attempt = 1,
-          .worker_id = "w",
-          .session_id = std::move(session),
+          .holder = std::make_shared<const core::LeaseHolder>(
+              core::LeaseHolder{.worker_id = "w", .session_id = std::move(session)}),
           .at_ms = 5};
 }
 
@@ -40,7 +40,7 @@ TEST(LeaseBoard, HoldsAnAttemptFromItsGrantToItsEnd) {
   const auto running = board.find(job(1, 1));
   ASSERT_TRUE(running);
   EXPECT_EQ(running->token, 7U);
-  EXPECT_EQ(running->worker_id, "w");
+  EXPECT_EQ(running->holder->worker_id, "w");
   EXPECT_EQ(running->granted_seq, 7U);
   EXPECT_EQ(board.seq(), 7U);
   board.publish({ended(job(1, 1), 7, JobEvent::Kind::kAttemptEnded)});
