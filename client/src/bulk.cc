@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/names.h"
 #include "internal/clock.h"
 #include "src/convert.h"
 #include "src/status.h"
-#include "src/text.h"
 
 namespace rota::internal {
 
@@ -18,8 +18,8 @@ BulkEnqueue::BulkEnqueue(RawClient& raw, std::string name_space, std::string req
 
 std::vector<Result<JobRef>> BulkEnqueue::run(std::vector<JobSpec> specs) {
   results_.assign(specs.size(), Result<JobRef>(JobRef{}));
-  if (!is_utf8(request_id_)) {
-    for (auto& result : results_) result = invalid("request_id", "is not printable ASCII");
+  if (const auto fault = base::check_bulk_request_id("request_id", request_id_)) {
+    for (auto& result : results_) result = invalid("request_id", fault->message);
     return std::move(results_);
   }
   for (std::size_t i = 0; i < specs.size(); ++i) add(std::move(specs[i]), i);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One unary call with its repeats, blocking or with a callback. Repeated is only what found the
 // server away (UNAVAILABLE), with the same message and so the same request id, after a pause of
-// full jitter, and never beyond the deadline.
+// full jitter, and never beyond the deadline. What a repeat's answer means is in repeat.h.
 #pragma once
 
 #include <grpcpp/alarm.h>
@@ -19,6 +19,7 @@
 
 #include "internal/clock.h"
 #include "internal/raw_client.h"
+#include "src/repeat.h"
 #include "src/status.h"
 #include "src/transport.h"
 
@@ -70,6 +71,12 @@ class Repeats {
                                      fault.error.retry_after.value_or(Millis(5)));
     if (pause >= left()) return std::nullopt;
     return pause;
+  }
+
+  // Whether an earlier try, whose answer was lost, is known from `fault` to have done the work.
+  template <class Response>
+  bool done_before(const Fault& fault, Response* response) const {
+    return unknown_ && fault.from_server && done_by_earlier_try(fault, response);
   }
 
   Error final_error(Error error) const {
@@ -145,10 +152,9 @@ Result<Response> blocking_call(Transport& transport, std::string_view method, Re
     Fault fault = to_fault(status);
     const std::optional<Millis> pause = repeats.pause_after(fault);
     const bool closing = handle.cancelled();
-    if (pause && !closing && transport.sleep(*pause)) {
-      answer = Response();
-      continue;
-    }
+    *answer = Response();
+    if (!pause && repeats.done_before(fault, &*answer)) break;
+    if (pause && !closing && transport.sleep(*pause)) continue;
     answer = repeats.final_error(closing ? closed_error() : std::move(fault.error));
     break;
   }
@@ -203,10 +209,11 @@ class CallbackCall final : public CancellableContext {
     if (status.ok()) return finish(std::move(response_));
     Fault fault = to_fault(status);
     const std::optional<Millis> pause = repeats_.pause_after(fault);
+    response_ = Response();
+    if (!pause && repeats_.done_before(fault, &response_)) return finish(std::move(response_));
     if (!pause || closing) {
       return finish(repeats_.final_error(closing ? closed_error() : std::move(fault.error)));
     }
-    response_ = Response();
     std::lock_guard lock(this->mutex_);
     // A cancel just before this is seen by next_try after the pause, at most a second later.
     alarm_.Set(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),

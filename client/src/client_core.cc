@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/names.h"
 #include "src/bulk.h"
 #include "src/convert.h"
 #include "src/status.h"
@@ -23,7 +24,11 @@ Result<v1::EnqueueJobRequest> enqueue_request(JobSpec spec, const std::string& n
   request.set_namespace_(name_space);
   std::string request_id = std::move(spec.request_id);
   spec.request_id.clear();
-  if (!is_utf8(request_id)) return invalid("request_id", "is not printable ASCII");
+  if (!request_id.empty()) {
+    if (const auto fault = base::check_request_id("request_id", request_id)) {
+      return invalid("request_id", fault->message);
+    }
+  }
   request.set_request_id(std::move(request_id));
   if (auto ok = to_message(std::move(spec), *request.mutable_job()); !ok) {
     return std::move(ok).error();
@@ -89,6 +94,7 @@ Result<JobInfo> ClientCore::get(std::string_view id) {
   request.set_namespace_(options_.name_space);
   request.set_job_id(head_of(id, 256));
   request.set_include_payload(true);
+  const BootTime deadline = BootClock::now() + options_.timeout;
   auto response = raw_.get_job(request);
   if (!response) return std::move(response).error();
   JobInfo info = to_info(std::move(*response->mutable_job()));
@@ -97,8 +103,9 @@ Result<JobInfo> ClientCore::get(std::string_view id) {
     v1::ExplainJobRequest question;
     question.set_namespace_(options_.name_space);
     question.set_job_id(info.ref.id);
+    const auto left = std::chrono::ceil<Millis>(deadline - BootClock::now());
     // Only an addition: the job may have moved on, and what was read is an answer without it.
-    if (auto why = raw_.explain_job(std::move(question))) {
+    if (auto why = raw_.explain_job(std::move(question), {.timeout = std::max(Millis(1), left)})) {
       const auto& explanation = why->explanation();
       const bool waits = explanation.reason() != v1::Explanation::REASON_RUNNING &&
                          explanation.reason() != v1::Explanation::REASON_FINAL;
@@ -136,17 +143,9 @@ Result<JobState> ClientCore::cancel(std::string_view id, std::string why) {
   request.set_namespace_(options_.name_space);
   request.set_job_id(head_of(id, 256));
   request.set_reason(head_of(why, base::limits::kNoteBytesMax));
-  auto response = raw_.cancel_job(request);
+  auto response = raw_.cancel_job(std::move(request));
   if (response) return to_state(response->state());
-  Error error = std::move(response).error();
-  if (error.reason != "ALREADY_FINAL" || !error.may_have_happened) return error;
-  // An earlier try of this call may have been the one that cancelled it.
-  v1::GetJobRequest question;
-  question.set_namespace_(options_.name_space);
-  question.set_job_id(request.job_id());
-  auto job = raw_.get_job(std::move(question));
-  if (job && job->job().state() == v1::JOB_STATE_CANCELLED) return JobState::kCancelled;
-  return error;
+  return std::move(response).error();
 }
 
 Result<Declared> ClientCore::declare(SchedulerSpec spec) {

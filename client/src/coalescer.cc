@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/coalescer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/limits.h"
@@ -80,43 +81,45 @@ void Coalescer::send_next() {
   v1::BulkEnqueueJobsRequest request;
   request.set_namespace_(name_space_);
   request.mutable_jobs()->Reserve(static_cast<int>(batch.size()));
-  auto dones = std::make_shared<std::vector<Done>>();
-  dones->reserve(batch.size());
+  std::vector<Flight::Caller> callers;
+  callers.reserve(batch.size());
   for (Waiting& waiting : batch) {
     *request.add_jobs() = std::move(waiting.job);
-    dones->push_back(std::move(waiting.done));
+    callers.push_back({waiting.deadline, std::move(waiting.done)});
   }
-  raw_.bulk_enqueue_jobs_async(std::move(request), {.timeout = timeout_},
-                               [this, dones](Result<v1::BulkEnqueueJobsResponse> response) {
+  // The call lasts as long as the caller who came last may wait; the others are watched.
+  const auto left = std::chrono::ceil<Millis>(callers.back().deadline - BootClock::now());
+  const std::size_t sent = callers.size();
+  auto flight = std::make_shared<Flight>(*raw_.transport(), std::move(callers));
+  flight->watch();
+  raw_.bulk_enqueue_jobs_async(std::move(request), {.timeout = std::max(Millis(1), left)},
+                               [this, flight, sent](Result<v1::BulkEnqueueJobsResponse> response) {
                                  // The next call leaves before the callers are told: they need not
                                  // wait for each other.
                                  send_next();
-                                 answer(*dones, std::move(response));
+                                 answer(*flight, sent, std::move(response));
                                });
 }
 
-void Coalescer::answer(std::vector<Done>& dones, Result<v1::BulkEnqueueJobsResponse> response) {
-  if (response && static_cast<std::size_t>(response->results_size()) != dones.size()) {
+void Coalescer::answer(Flight& flight, std::size_t sent,
+                       Result<v1::BulkEnqueueJobsResponse> response) {
+  if (response && static_cast<std::size_t>(response->results_size()) != sent) {
     Error error;
     error.reason = "UNKNOWN_ANSWER";
     error.message = "the server answered another number of jobs than were sent";
     error.may_have_happened = true;
     response = std::move(error);
   }
-  for (std::size_t i = 0; i < dones.size(); ++i) {
+  flight.answer([&](std::size_t i) -> Result<JobRef> {
     if (!response) {
       Error error = response.error();
       error.request_id.clear();  // it names the whole call, which no caller can repeat
-      dones[i](std::move(error));
-      continue;
+      return error;
     }
     auto& result = *response->mutable_results(static_cast<int>(i));
-    if (result.has_error()) {
-      dones[i](to_error(result.error()));
-    } else {
-      dones[i](to_ref(std::move(*result.mutable_job())));
-    }
-  }
+    if (result.has_error()) return to_error(result.error());
+    return to_ref(std::move(*result.mutable_job()));
+  });
 }
 
 bool Coalescer::flush(Millis at_most) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joins concurrent enqueues: one bulk call is in flight, and all that arrives meanwhile goes
 // together in the next. Nothing waits to gather more. One call at a time also keeps the order: what
-// was given first is in an earlier call, or earlier in the same.
+// was given first is in an earlier call, or earlier in the same. The timeout of each job counts
+// from add(), whatever it waits for.
 #pragma once
 
 #include <condition_variable>
@@ -12,6 +13,7 @@
 
 #include "internal/clock.h"
 #include "internal/raw_client.h"
+#include "src/flight.h"
 
 namespace rota::internal {
 
@@ -22,7 +24,8 @@ class Coalescer {
 
   Coalescer(RawClient raw, std::string name_space, Millis timeout);
 
-  // `done` is called once: on a thread of the transport, or on the caller's when it is refused.
+  // `done` is called once, at the latest after the timeout: on a thread of the transport, or on the
+  // caller's when it is refused.
   void add(v1::JobSpec job, Done done);
 
   // True when nothing is left; false after `at_most`.
@@ -43,7 +46,7 @@ class Coalescer {
   std::vector<Waiting> take(std::vector<Waiting>& late);
   // Sends, with in_flight_ already set, until nothing waits.
   void send_next();
-  void answer(std::vector<Done>& dones, Result<v1::BulkEnqueueJobsResponse> response);
+  void answer(Flight& flight, std::size_t sent, Result<v1::BulkEnqueueJobsResponse> response);
 
   RawClient raw_;
   const std::string name_space_;

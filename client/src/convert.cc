@@ -46,6 +46,9 @@ Result<Ok> check_retry(const std::optional<Retry>& retry) {
     return invalid("retry.max_attempts",
                    std::to_string(retry->max_attempts) + ", must be at least 1");
   }
+  if (retry && !(retry->factor >= 1)) {
+    return invalid("retry.factor", std::to_string(retry->factor) + ", must be at least 1");
+  }
   return Ok{};
 }
 

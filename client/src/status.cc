@@ -66,7 +66,8 @@ bool read(const google::protobuf::Any& any, std::string_view name, Message& mess
 }
 
 // True when an ErrorInfo was among the details: the server itself spoke.
-bool read_details(const std::string& bytes, Error& error) {
+bool read_details(const std::string& bytes, Fault& fault) {
+  Error& error = fault.error;
   google::rpc::Status details;
   if (bytes.empty() || !details.ParseFromString(bytes)) return false;
   bool spoke = false;
@@ -76,6 +77,9 @@ bool read_details(const std::string& bytes, Error& error) {
     google::rpc::RetryInfo retry;
     if (read(any, "google.rpc.ErrorInfo", info)) {
       error.reason = info.reason();
+      if (const auto state = info.metadata().find("state"); state != info.metadata().end()) {
+        fault.state = state->second;
+      }
       spoke = true;
     } else if (read(any, "google.rpc.BadRequest", bad)) {
       if (bad.field_violations_size() > 0) error.field = bad.field_violations(0).field();
@@ -97,7 +101,7 @@ Fault to_fault(const grpc::Status& status) {
   Fault fault;
   fault.error.code = to_code(code);
   fault.error.message = status.error_message();
-  fault.from_server = read_details(status.error_details(), fault.error);
+  fault.from_server = read_details(status.error_details(), fault);
   if (fault.from_server) {
     fault.may_repeat = code == grpc::StatusCode::UNAVAILABLE;
     // The one answer of the server that leaves it open: the disk failed under the commit.

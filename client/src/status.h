@@ -15,6 +15,7 @@ struct Fault {
   bool never_sent = false;   // there was no connection to send on
   bool may_repeat = false;   // the server is away: worth sending again
   bool unknown = false;      // sent, and not known whether it was carried out
+  std::string state{};       // of the job, where the server's refusal names one: "CANCELLED"
 };
 
 // `status` must not be OK.

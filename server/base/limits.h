@@ -24,6 +24,8 @@ namespace limits {
 inline constexpr std::size_t kNameBytesMax = 128;      // namespace, queue, kind, scheduler, worker
 inline constexpr std::size_t kTextKeyBytesMax = 256;   // business key, lock name, owner label
 inline constexpr std::size_t kRequestIdBytesMax = 64;  // printable ASCII, at least 1
+// Of one that stands for several calls, ID:0, ID:1, ...: leaves room for ten million.
+inline constexpr std::size_t kBulkRequestIdBytesMax = 56;
 inline constexpr std::size_t kContentTypeBytesMax = 128;  // printable ASCII
 inline constexpr std::size_t kNoteBytesMax = 1024;        // why a queue is paused, a job cancelled
 inline constexpr std::size_t kPrincipalBytesMax = 256;

@@ -75,6 +75,13 @@ std::optional<Error> check_request_id(std::string_view field, std::string_view v
   return check_printable(field, value, limits::kRequestIdBytesMax);
 }
 
+std::optional<Error> check_bulk_request_id(std::string_view field, std::string_view value) {
+  if (value.size() <= limits::kBulkRequestIdBytesMax) return check_request_id(field, value);
+  return faulty(field, std::to_string(value.size()) + " bytes, limit " +
+                           std::to_string(limits::kBulkRequestIdBytesMax) +
+                           " where it stands for several calls, which are named ID:0, ID:1, ...");
+}
+
 std::optional<Error> check_session_id(std::string_view field, std::string_view value) {
   return check_printable(field, value, limits::kSessionIdBytesMax);
 }

@@ -26,6 +26,8 @@ std::optional<Error> check_text_key(std::string_view field, std::string_view val
 
 // Request id: 1-64 printable ASCII characters without space at either end.
 std::optional<Error> check_request_id(std::string_view field, std::string_view value);
+// Of a list of jobs that is sent in several calls, whose ids are VALUE:0, VALUE:1, ...
+std::optional<Error> check_bulk_request_id(std::string_view field, std::string_view value);
 
 // Session id of a worker process: the same form as a request id.
 std::optional<Error> check_session_id(std::string_view field, std::string_view value);

@@ -100,6 +100,7 @@ struct CancelJob {
 };
 struct RedriveJob {
   JobKey key;
+  RequestTag request{};
 };
 // A final job and all that is kept of it. A DEAD job gives its business key back; the ledger entry
 // of an effect that is done stays.

@@ -5,6 +5,7 @@
 
 #include "core/damage.h"
 #include "core/engine_impl.h"
+#include "core/request_answers.h"
 #include "model/job_id.h"
 
 namespace rota::core {
@@ -218,6 +219,17 @@ void EngineImpl::redrive(JobRef job) {
 }
 
 bool EngineImpl::on(const RedriveJob& c, const Command& cmd, Lookup& look) {
+  std::string request;
+  const std::string* row = nullptr;
+  if (!c.request.id.empty()) {
+    request = request_key(cmd, static_cast<std::uint8_t>(RequestMethod::kRedrive), c.request);
+    if (!look.get(Keyspace::kRequest, request, &row)) return false;
+  }
+  if (row != nullptr) {  // the job may have run and died again since: once is once
+    auto record = repeated_request(*row, c.request);
+    if (!record) return reply(cmd.call, record.error()), true;
+    return reply(cmd.call, JobReply{c.key, JobState::kReady, false}), true;
+  }
   JobView view;
   if (!view_job(c.key, look, &view)) return false;
   if (view.where == JobView::Where::kNowhere) return reply(cmd.call, job_not_found(c.key)), true;
@@ -230,6 +242,8 @@ bool EngineImpl::on(const RedriveJob& c, const Command& cmd, Lookup& look) {
     return reply(cmd.call, std::move(e)), true;
   }
   redrive(take_job(c.key, view));
+  // What was decided is always the same: nothing but the fact needs to be remembered.
+  if (!request.empty()) remember_request(request, c.request, std::string());
   reply(cmd.call, JobReply{c.key, JobState::kReady, false});
   return true;
 }

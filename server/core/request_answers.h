@@ -22,6 +22,7 @@ enum class RequestMethod : std::uint8_t {
   kSetQueue = 3,
   kPurgeQueue = 4,
   kUpsertScheduler = 5,
+  kRedrive = 6,
 };
 
 std::string encode_answer(const EnqueueReply& reply);

@@ -135,26 +135,23 @@ class JobService final : public v1::JobService::CallbackService {
         context_.guard.admit(*call, Method::kJobServiceListJobs, request->namespace_());
     if (!caller) return refuse(call, caller.error());
     if (auto fault = check_filter(request->filter())) return refuse(call, *fault);
-    const auto size = page_size(request->page_size());
-    if (!size) return refuse(call, size.error());
-    const auto fingerprint = request_fingerprint("ListJobs", *request);
-    const auto position = read_page_token(fingerprint, request->page_token());
-    if (!position) return refuse(call, position.error());
-    return query(context_, call,
-                 [this, request, response, size = *size, fingerprint, position = *position,
-                  name_space = caller->name_space]() -> base::Status {
-                   const auto page =
-                       context_.jobs.list(name_space, request->filter(), position, size);
-                   if (!page) return page.error();
-                   for (const auto& job : page->jobs) {
-                     job_to_wire(job.rows, /*with_payload=*/false, response->add_jobs());
-                   }
-                   if (!page->position.empty()) {
-                     response->set_next_page_token(make_page_token(fingerprint, page->position));
-                   }
-                   response->set_commit_seq(static_cast<std::int64_t>(page->at));
-                   return {};
-                 });
+    const auto page = page_of("ListJobs", *request);
+    if (!page) return refuse(call, page.error());
+    return query(
+        context_, call,
+        [this, request, response, page = *page, name_space = caller->name_space]() -> base::Status {
+          const auto read =
+              context_.jobs.list(name_space, request->filter(), page.position, page.size);
+          if (!read) return read.error();
+          for (const auto& job : read->jobs) {
+            job_to_wire(job.rows, /*with_payload=*/false, response->add_jobs());
+          }
+          if (!read->position.empty()) {
+            response->set_next_page_token(page.token(read->position));
+          }
+          response->set_commit_seq(static_cast<std::int64_t>(read->at));
+          return {};
+        });
   }
 
   Reactor* WaitJob(CallbackServerContext* call, const v1::WaitJobRequest* request,
@@ -213,7 +210,9 @@ class JobService final : public v1::JobService::CallbackService {
     if (!caller) return refuse(call, caller.error());
     const auto key = job_key_from_wire(request->job_id());
     if (!key) return refuse(call, key.error());
-    return command<core::JobReply>(context_, call, *caller, core::RedriveJob{*key},
+    auto tag = tag_of(request);
+    if (!tag) return refuse(call, tag.error());
+    return command<core::JobReply>(context_, call, *caller, core::RedriveJob{*key, *std::move(tag)},
                                    [response](const core::JobReply& reply, std::int64_t seq) {
                                      response->set_state(state_to_wire(reply.state));
                                      response->set_commit_seq(seq);
@@ -250,6 +249,17 @@ class JobService final : public v1::JobService::CallbackService {
  private:
   static std::optional<base::Error> check_filter(const v1::JobFilter& filter) {
     if (auto fault = base::check_name("filter.queue", filter.queue())) return fault;
+    if (!filter.kind().empty()) {
+      if (auto fault = base::check_name("filter.kind", filter.kind())) return fault;
+    }
+    if (!filter.scheduler_id().empty()) {
+      if (auto fault = base::check_name("filter.scheduler_id", filter.scheduler_id())) return fault;
+    }
+    if (!filter.business_key().empty()) {
+      if (auto fault = base::check_text_key("filter.business_key", filter.business_key())) {
+        return fault;
+      }
+    }
     for (const auto state : filter.states()) {
       if (state_from_wire(state) == model::JobState::kUnknown) {
         return base::invalid_field("filter.states", "unknown state " + std::to_string(state));

@@ -41,4 +41,27 @@ std::string request_fingerprint(std::string_view listing, Request request) {
   return listing_fingerprint(listing, request);
 }
 
+// The page that a listing's request asks for.
+struct Page {
+  int size = 0;
+  std::string position;  // behind which it begins; empty: at the begin
+  std::string fingerprint;
+
+  std::string token(std::string_view next_position) const {
+    return make_page_token(fingerprint, next_position);
+  }
+};
+
+// Every listing begins with it. INVALID_FIELD for the size, INVALID_PAGE_TOKEN for the token.
+template <class Request>
+base::Result<Page> page_of(std::string_view listing, const Request& request) {
+  const auto size = page_size(request.page_size());
+  if (!size) return size.error();
+  Page page{.size = *size, .position = {}, .fingerprint = request_fingerprint(listing, request)};
+  auto position = read_page_token(page.fingerprint, request.page_token());
+  if (!position) return position.error();
+  page.position = *std::move(position);
+  return page;
+}
+
 }  // namespace rota::rpc

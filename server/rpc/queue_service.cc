@@ -70,17 +70,13 @@ class QueueService final : public v1::QueueService::CallbackService {
     const auto caller =
         context_.guard.admit(*call, Method::kQueueServiceListQueues, request->namespace_());
     if (!caller) return refuse(call, caller.error());
-    const auto size = page_size(request->page_size());
-    if (!size) return refuse(call, size.error());
-    const auto fingerprint = request_fingerprint("ListQueues", *request);
-    const auto position = read_page_token(fingerprint, request->page_token());
-    if (!position) return refuse(call, position.error());
-    return query(context_, call,
-                 [this, request, response, size = *size, fingerprint, position = *position,
-                  name_space = caller->name_space]() -> base::Status {
-                   return list(name_space, request->name_prefix(), position, size, fingerprint,
-                               response);
-                 });
+    const auto page = page_of("ListQueues", *request);
+    if (!page) return refuse(call, page.error());
+    return query(
+        context_, call,
+        [this, request, response, page = *page, name_space = caller->name_space]() -> base::Status {
+          return list(name_space, request->name_prefix(), page, response);
+        });
   }
 
   Reactor* PauseQueue(CallbackServerContext* call, const v1::PauseQueueRequest* request,
@@ -143,14 +139,13 @@ class QueueService final : public v1::QueueService::CallbackService {
 
  private:
   // Queues by number, which is the order they were made in. The position is the last number seen.
-  base::Status list(const std::string& name_space, const std::string& prefix,
-                    const std::string& position, int size, const std::string& fingerprint,
+  base::Status list(const std::string& name_space, const std::string& prefix, const Page& page,
                     v1::ListQueuesResponse* response) const {
     std::uint32_t last = 0;
-    std::from_chars(position.data(), position.data() + position.size(), last);
+    std::from_chars(page.position.data(), page.position.data() + page.position.size(), last);
     int budget = limits::kPageRowsExaminedMax;
     bool more = true;
-    while (more && budget > 0 && response->queues_size() < size) {
+    while (more && budget > 0 && response->queues_size() < page.size) {
       core::ReadResult result;
       std::string detail;
       const core::ReadSpec spec{.gets = {},
@@ -164,7 +159,7 @@ class QueueService final : public v1::QueueService::CallbackService {
       more = result.pages[0].more;
       if (result.pages[0].rows.empty() && more) --budget;
       for (const auto& [key, value] : result.pages[0].rows) {
-        if (response->queues_size() == size) {
+        if (response->queues_size() == page.size) {
           more = true;
           break;
         }
@@ -182,7 +177,7 @@ class QueueService final : public v1::QueueService::CallbackService {
         response->set_commit_seq(static_cast<std::int64_t>((*rows)->at));
       }
     }
-    if (more) response->set_next_page_token(make_page_token(fingerprint, std::to_string(last)));
+    if (more) response->set_next_page_token(page.token(std::to_string(last)));
     return {};
   }
 

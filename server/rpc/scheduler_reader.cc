@@ -57,6 +57,20 @@ base::Result<SchedulerRead> SchedulerReader::get(const std::string& name_space,
   return read;
 }
 
+base::Status SchedulerReader::check_known(const std::string& name_space,
+                                          const std::string& id) const {
+  core::ReadResult result;
+  std::string detail;
+  const core::ReadSpec spec{.gets = {{Keyspace::kScheduler, keys::scheduler(name_space, id)},
+                                     {Keyspace::kScheduler, keys::scheduler_state(name_space, id)}},
+                            .scans = {}};
+  if (store_.snapshot_read(spec, &result, &detail) != core::ReadError::kNone) {
+    return read_failed(detail);
+  }
+  if (!result.values[0] && !result.values[1]) return scheduler_not_found(id);
+  return {};
+}
+
 base::Result<SchedulerReader::Page> SchedulerReader::list(const std::string& name_space,
                                                           const std::string& prefix,
                                                           const std::string& after,
@@ -149,6 +163,9 @@ base::Result<SchedulerReader::Runs> SchedulerReader::runs(const std::string& nam
     }
     more = result.pages[0].more;
     begin = result.pages[0].next;
+  }
+  if (newest.empty() && before.empty()) {
+    if (auto known = check_known(name_space, filter.scheduler_id); !known) return known.error();
   }
   if (older) out.position = newest.front().first;
   for (auto run = newest.rbegin(); run != newest.rend(); ++run) {

@@ -48,7 +48,8 @@ class SchedulerReader {
   base::Result<Page> list(const std::string& name_space, const std::string& prefix,
                           const std::string& after, int page_size) const;
 
-  // Newest first. `before` is the position that the page before returned; empty at the start.
+  // Newest first; SCHEDULER_NOT_FOUND for one that neither is declared nor has left run records.
+  // `before` is the position that the page before returned; empty at the start.
   struct Runs {
     std::vector<model::RunRecord> runs;
     std::string position;  // empty: the end
@@ -58,6 +59,9 @@ class SchedulerReader {
                           const std::string& before, int page_size) const;
 
  private:
+  // The state of a deleted scheduler stays as long as it has run records or unfinished jobs.
+  base::Status check_known(const std::string& name_space, const std::string& id) const;
+
   const core::ShardStore& store_;
 };
 

@@ -129,24 +129,19 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
     const auto caller =
         context_.guard.admit(*call, Method::kSchedulerServiceListSchedulers, request->namespace_());
     if (!caller) return refuse(call, caller.error());
-    const auto size = page_size(request->page_size());
-    if (!size) return refuse(call, size.error());
-    const auto fingerprint = request_fingerprint("ListSchedulers", *request);
-    const auto position = read_page_token(fingerprint, request->page_token());
-    if (!position) return refuse(call, position.error());
-    return query(context_, call,
-                 [this, request, response, size = *size, fingerprint, position = *position,
-                  name_space = caller->name_space]() -> base::Status {
-                   const auto page =
-                       context_.schedulers.list(name_space, request->id_prefix(), position, size);
-                   if (!page) return page.error();
-                   for (const auto& read : page->schedulers) put(read, response->add_schedulers());
-                   if (page->more) {
-                     response->set_next_page_token(make_page_token(fingerprint, page->last));
-                   }
-                   response->set_commit_seq(static_cast<std::int64_t>(page->at));
-                   return {};
-                 });
+    const auto page = page_of("ListSchedulers", *request);
+    if (!page) return refuse(call, page.error());
+    return query(
+        context_, call,
+        [this, request, response, page = *page, name_space = caller->name_space]() -> base::Status {
+          const auto found =
+              context_.schedulers.list(name_space, request->id_prefix(), page.position, page.size);
+          if (!found) return found.error();
+          for (const auto& read : found->schedulers) put(read, response->add_schedulers());
+          if (found->more) response->set_next_page_token(page.token(found->last));
+          response->set_commit_seq(static_cast<std::int64_t>(found->at));
+          return {};
+        });
   }
 
   Reactor* ListRuns(CallbackServerContext* call, const v1::ListRunsRequest* request,
@@ -156,28 +151,25 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
     if (!caller) return refuse(call, caller.error());
     auto filter = filter_from_wire(*request);
     if (!filter) return refuse(call, filter.error());
-    const auto size = page_size(request->page_size());
-    if (!size) return refuse(call, size.error());
-    const auto fingerprint = request_fingerprint("ListRuns", *request);
-    const auto position = read_page_token(fingerprint, request->page_token());
-    if (!position) return refuse(call, position.error());
-    return query(context_, call,
-                 [this, response, size = *size, fingerprint, position = *position,
-                  filter = *std::move(filter), with_jobs = request->include_jobs(),
-                  name_space = caller->name_space]() -> base::Status {
-                   const auto page = context_.schedulers.runs(name_space, filter, position, size);
-                   if (!page) return page.error();
-                   for (const auto& run : page->runs) {
-                     auto* wire = response->add_runs();
-                     run_to_wire(filter.scheduler_id, run, wire);
-                     if (with_jobs) put_job_of(name_space, run, wire);
-                   }
-                   if (!page->position.empty()) {
-                     response->set_next_page_token(make_page_token(fingerprint, page->position));
-                   }
-                   response->set_commit_seq(static_cast<std::int64_t>(page->at));
-                   return {};
-                 });
+    const auto page = page_of("ListRuns", *request);
+    if (!page) return refuse(call, page.error());
+    return query(
+        context_, call,
+        [this, response, page = *page, filter = *std::move(filter),
+         with_jobs = request->include_jobs(), name_space = caller->name_space]() -> base::Status {
+          const auto found = context_.schedulers.runs(name_space, filter, page.position, page.size);
+          if (!found) return found.error();
+          for (const auto& run : found->runs) {
+            auto* wire = response->add_runs();
+            run_to_wire(filter.scheduler_id, run, wire);
+            if (with_jobs) put_job_of(name_space, run, wire);
+          }
+          if (!found->position.empty()) {
+            response->set_next_page_token(page.token(found->position));
+          }
+          response->set_commit_seq(static_cast<std::int64_t>(found->at));
+          return {};
+        });
   }
 
   Reactor* PreviewScheduler(CallbackServerContext* call, const v1::PreviewSchedulerRequest* request,

@@ -80,25 +80,22 @@ class WorkerService final : public v1::WorkerService::CallbackService {
     if (!request->queue().empty()) {
       if (auto fault = base::check_name("queue", request->queue())) return refuse(call, *fault);
     }
-    const auto size = page_size(request->page_size());
-    if (!size) return refuse(call, size.error());
-    const auto fingerprint = request_fingerprint("ListWorkers", *request);
-    const auto position = read_page_token(fingerprint, request->page_token());
-    if (!position) return refuse(call, position.error());
-    return query(context_, call,
-                 [this, request, response, size = *size, fingerprint, position = *position,
-                  name_space = caller->name_space]() -> base::Status {
-                   list(name_space, request->queue(), position, size, fingerprint, response);
-                   return {};
-                 });
+    const auto page = page_of("ListWorkers", *request);
+    if (!page) return refuse(call, page.error());
+    return query(
+        context_, call,
+        [this, request, response, page = *page, name_space = caller->name_space]() -> base::Status {
+          list(name_space, request->queue(), page, response);
+          return {};
+        });
   }
 
  private:
-  void list(const std::string& name_space, const std::string& queue, const std::string& position,
-            int size, const std::string& fingerprint, v1::ListWorkersResponse* response) const {
-    const auto page = context_.server.workers.page(
-        name_space, queue, position, static_cast<std::size_t>(size), context_.mono_ms());
-    for (const auto& seen : page) {
+  void list(const std::string& name_space, const std::string& queue, const Page& page,
+            v1::ListWorkersResponse* response) const {
+    const auto found = context_.server.workers.page(
+        name_space, queue, page.position, static_cast<std::size_t>(page.size), context_.mono_ms());
+    for (const auto& seen : found) {
       auto* worker = response->add_workers();
       worker_to_wire(seen, worker);
       const auto leases = context_.server.leases.of_session(seen.session_id, kLeasesShownMax);
@@ -109,8 +106,8 @@ class WorkerService final : public v1::WorkerService::CallbackService {
         lease->set_fencing_token(static_cast<std::int64_t>(token));
       }
     }
-    if (static_cast<int>(page.size()) == size) {
-      response->set_next_page_token(make_page_token(fingerprint, page.back().session_id));
+    if (static_cast<int>(found.size()) == page.size) {
+      response->set_next_page_token(page.token(found.back().session_id));
     }
     response->set_commit_seq(static_cast<std::int64_t>(context_.server.leases.seq()));
   }

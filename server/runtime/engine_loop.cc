@@ -51,6 +51,8 @@ std::size_t items_of(const core::ReplyBody& body) {
 void reach_reply_point(const core::ReplyBody& body) {
   if (std::holds_alternative<core::EnqueueReply>(body)) base::fail_point("before_enqueue_reply");
   if (std::holds_alternative<core::FinishReply>(body)) base::fail_point("before_finish_reply");
+  if (std::holds_alternative<core::JobReply>(body)) base::fail_point("before_job_reply");
+  if (std::holds_alternative<core::OperationReply>(body)) base::fail_point("before_operation_reply");
   if (std::holds_alternative<core::QueueReply>(body)) base::fail_point("before_queue_reply");
   if (std::holds_alternative<core::SchedulerReply>(body)) {
     base::fail_point("before_scheduler_reply");

@@ -2,6 +2,8 @@
 //
 // The server ends after the commit and before the answer. The caller repeats what it sent once the
 // server is back, and gets the answer that was lost; nothing happens twice.
+#include <future>
+
 #include "e2e/live_server.h"
 
 namespace rota::e2e {
@@ -22,6 +24,26 @@ class LostAnswerTest : public LiveServerTest {
   void back_after_fail_point() {
     expect_fail_point_reached();
     start();
+  }
+
+  // The whole of `call`, whose client repeats it, while the server ends after the commit of its
+  // first try and comes back.
+  template <class Call>
+  auto over_a_lost_answer(const std::string& fail_point, Call call) {
+    server_.kill();
+    start(fail_point);
+    auto answer = std::async(std::launch::async, std::move(call));
+    back_after_fail_point();
+    return answer.get();
+  }
+
+  std::string dead_job() {
+    const std::string id = enqueue("one");
+    const auto leased = lease();
+    EXPECT_EQ(leased.jobs_size(), 1);
+    finish(failure("session-1", leased.jobs(0)));
+    EXPECT_EQ(job(id).state(), v1::JOB_STATE_DEAD);
+    return id;
   }
 };
 
@@ -149,6 +171,146 @@ TEST_F(LostAnswerTest, SetQueue) {
   const auto first = must(client().set_queue(request, patient()));
   EXPECT_EQ(first.queue().settings().concurrency_limit(), 3);
   EXPECT_EQ(must(client().list_queues({}, patient())).queues_size(), 1);
+}
+
+TEST_F(LostAnswerTest, RedriveHappensOnceAlsoWhenTheJobDiedAgain) {
+  start();
+  v1::SetQueueRequest queue;
+  queue.set_queue("work");
+  queue.mutable_settings()->mutable_retry()->set_max_attempts(1);
+  must(client().set_queue(queue, patient()));
+  const std::string id = dead_job();
+  server_.kill();
+  start("before_job_reply");
+  info();  // on the new connection
+  v1::RedriveJobRequest request;
+  request.set_request_id(kId);
+  request.set_job_id(id);
+  expect_unknown(client().redrive_job(request, once()));
+  back_after_fail_point();
+
+  EXPECT_EQ(job(id).redrive_count(), 1);
+  const auto leased = lease();
+  ASSERT_EQ(leased.jobs_size(), 1);
+  finish(failure("session-1", leased.jobs(0)));
+  ASSERT_EQ(job(id).state(), v1::JOB_STATE_DEAD);
+  EXPECT_EQ(must(client().redrive_job(request, patient())).state(), v1::JOB_STATE_READY);
+  EXPECT_EQ(job(id).state(), v1::JOB_STATE_DEAD);
+  EXPECT_EQ(job(id).redrive_count(), 1);
+  request.set_job_id(enqueue("two"));
+  EXPECT_EQ(refused(client().redrive_job(request, patient())).reason, "REQUEST_ID_REUSED");
+
+  // The client makes an id by itself: its own repeat is answered as a success.
+  request = {};
+  request.set_job_id(id);
+  const auto redriven = over_a_lost_answer(
+      "before_job_reply", [&] { return must(client().redrive_job(request, patient())); });
+  EXPECT_EQ(redriven.state(), v1::JOB_STATE_READY);
+  EXPECT_EQ(job(id).redrive_count(), 2);
+}
+
+// One call after the other loses its answer and is repeated by the client, as the table in
+// client/src/repeat.h says.
+TEST_F(LostAnswerTest, RepeatsOfJobCallsFindThemDone) {
+  start();
+  make_queue("work");
+  const std::string waiting = enqueue("waiting"), running = enqueue("running");
+
+  v1::UpdateJobRequest update;
+  update.set_job_id(waiting);
+  update.mutable_changes()->set_priority(7);
+  update.mutable_update_mask()->add_paths("priority");
+  const auto updated = over_a_lost_answer(
+      "before_job_reply", [&] { return must(client().update_job(update, patient())); });
+  EXPECT_EQ(updated.job().priority(), 7);
+
+  v1::CancelJobRequest cancel;
+  cancel.set_job_id(waiting);
+  const auto cancelled = over_a_lost_answer(
+      "before_job_reply", [&] { return must(client().cancel_job(cancel, patient())); });
+  EXPECT_EQ(cancelled.state(), v1::JOB_STATE_CANCELLED);
+  // A call of its own hears how things are.
+  EXPECT_EQ(refused(client().cancel_job(cancel, patient())).reason, "ALREADY_FINAL");
+
+  const auto leased = lease();
+  ASSERT_EQ(leased.jobs_size(), 1);
+  cancel.set_job_id(running);
+  const auto asked = over_a_lost_answer(
+      "before_job_reply", [&] { return must(client().cancel_job(cancel, patient())); });
+  EXPECT_EQ(asked.state(), v1::JOB_STATE_RUNNING);
+
+  v1::DeleteJobRequest remove;
+  remove.set_job_id(waiting);
+  over_a_lost_answer("before_job_reply",
+                     [&] { return must(client().delete_job(remove, patient())); });
+  EXPECT_EQ(refused(client().delete_job(remove, patient())).reason, "JOB_NOT_FOUND");
+  EXPECT_EQ(counters().running(), 1);
+}
+
+TEST_F(LostAnswerTest, RepeatsOfQueueAndSchedulerCallsFindThemDone) {
+  start();
+  make_queue("work");
+  enqueue("one");
+  v1::PauseQueueRequest pause;
+  pause.set_queue("work");
+  pause.set_note("why");
+  EXPECT_EQ(over_a_lost_answer("before_queue_reply",
+                               [&] { return must(client().pause_queue(pause, patient())); })
+                .queue()
+                .pause()
+                .note(),
+            "why");
+  v1::ResumeQueueRequest resume;
+  resume.set_queue("work");
+  EXPECT_FALSE(over_a_lost_answer("before_queue_reply",
+                                  [&] { return must(client().resume_queue(resume, patient())); })
+                   .queue()
+                   .has_pause());
+
+  v1::UpsertSchedulerRequest declare;
+  declare.mutable_scheduler()->set_id("yearly");
+  declare.mutable_scheduler()->mutable_spec()->add_parts()->set_cron("0 0 1 1 *");
+  declare.mutable_scheduler()->mutable_job()->set_queue("work");
+  declare.mutable_scheduler()->mutable_job()->set_kind("task");
+  must(client().upsert_scheduler(declare, patient()));
+  v1::PauseSchedulerRequest hold;
+  hold.set_scheduler_id("yearly");
+  EXPECT_TRUE(over_a_lost_answer("before_scheduler_reply",
+                                 [&] { return must(client().pause_scheduler(hold, patient())); })
+                  .scheduler()
+                  .has_pause());
+  v1::ResumeSchedulerRequest go_on;
+  go_on.set_scheduler_id("yearly");
+  EXPECT_FALSE(over_a_lost_answer("before_scheduler_reply",
+                                  [&] { return must(client().resume_scheduler(go_on, patient())); })
+                   .scheduler()
+                   .has_pause());
+  v1::DeleteSchedulerRequest remove;
+  remove.set_scheduler_id("yearly");
+  over_a_lost_answer("before_scheduler_reply",
+                     [&] { return must(client().delete_scheduler(remove, patient())); });
+  EXPECT_EQ(refused(client().delete_scheduler(remove, patient())).reason, "SCHEDULER_NOT_FOUND");
+
+  v1::PurgeQueueRequest purge;
+  purge.set_queue("work");
+  const auto operation = over_a_lost_answer("before_operation_reply", [&] {
+                           return must(client().purge_queue(purge, patient()));
+                         }).operation();
+  v1::GetOperationRequest question;
+  question.set_operation_id(operation.id());
+  ASSERT_TRUE(wait_until(
+      [&] {
+        return must(client().get_operation(question, patient())).operation().state() ==
+               v1::Operation::STATE_SUCCEEDED;
+      },
+      kPatienceMs));
+  EXPECT_EQ(must(client().get_operation(question, patient())).operation().removed_count(), 1);
+  v1::DeleteQueueRequest drop;
+  drop.set_queue("work");
+  over_a_lost_answer("before_queue_reply",
+                     [&] { return must(client().delete_queue(drop, patient())); });
+  EXPECT_EQ(refused(client().delete_queue(drop, patient())).reason, "QUEUE_NOT_FOUND");
+  EXPECT_EQ(must(client().list_queues({}, patient())).queues_size(), 0);
 }
 
 TEST_F(LostAnswerTest, FinishIsAnsweredAsAlreadyEnded) {

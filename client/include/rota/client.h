@@ -28,7 +28,7 @@ struct ClientAccess;
 struct ClientOptions {
   std::string address{};     // HOST:PORT; empty: ROTA_ADDRESS, else 127.0.0.1:7500
   std::string name_space{};  // empty: "default"
-  Millis timeout{10'000};    // of one call, all its retries included
+  Millis timeout{10'000};    // of one call, from its begin, all its retries and waits included
   // True: what arrives while an enqueue call is in flight goes together in the next one, without
   // waiting to gather more. Many threads that enqueue at once then share calls.
   bool coalesce = false;
@@ -59,7 +59,9 @@ class ROTA_EXPORT Client {
 
   // One result for each spec, in order. Split into calls of at most 1,000 jobs and 8 MiB, sent one
   // after the other, with the request ids REQUEST_ID:0, REQUEST_ID:1, ... Repeated whole with the
-  // same request id it creates nothing twice. An empty request id: the client makes one.
+  // same request id it creates nothing twice. An empty request id: the client makes one; else 1 to
+  // 56 printable ASCII characters, or every result is kInvalid and nothing is sent. The timeout
+  // holds for each call; after one whose server was away the rest is not sent.
   std::vector<Result<JobRef>> enqueue_bulk(std::vector<JobSpec> specs, std::string request_id = {});
 
   Result<JobInfo> get(std::string_view id);

@@ -216,9 +216,17 @@ TEST_F(RpcJobTest, DeadJobIsRedrivenWithItsHistory) {
   EXPECT_EQ(dead.attempts(0).log_tail(), "last words");
   v1::RedriveJobRequest redrive;
   redrive.set_job_id(id);
+  redrive.set_request_id("redrive-1");
   EXPECT_EQ(ok(jobs(), &Jobs::RedriveJob, redrive).state(), v1::JOB_STATE_READY);
   EXPECT_EQ(get(id).redrive_count(), 1);
   EXPECT_EQ(lease("q").jobs(0).attempt(), 2);
+  // The same call again is answered alike while the job runs; another call is not.
+  EXPECT_EQ(ok(jobs(), &Jobs::RedriveJob, redrive).state(), v1::JOB_STATE_READY);
+  EXPECT_EQ(get(id).redrive_count(), 1);
+  redrive.set_request_id("redrive-2");
+  EXPECT_EQ(reason_of(refused(jobs(), &Jobs::RedriveJob, redrive)), "NOT_DEAD");
+  redrive.set_request_id(std::string(65, 'x'));
+  EXPECT_EQ(reason_of(refused(jobs(), &Jobs::RedriveJob, redrive)), "INVALID_FIELD");
 }
 
 TEST_F(RpcJobTest, ListingShowsEachJobOnceWhateverThePageSize) {

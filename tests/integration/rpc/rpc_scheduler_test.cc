@@ -99,6 +99,19 @@ TEST_F(RpcSchedulerTest, ListingIsPagedAndFiltered) {
   EXPECT_EQ(found, wanted);
 }
 
+TEST_F(RpcSchedulerTest, RunsOfASchedulerThatNeverWasAreNotFound) {
+  make_queue("q");
+  v1::ListRunsRequest runs;
+  runs.set_scheduler_id("nowhere");
+  EXPECT_EQ(reason_of(refused(schedulers(), &Schedulers::ListRuns, runs)), "SCHEDULER_NOT_FOUND");
+  ok(schedulers(), &Schedulers::UpsertScheduler, daily("nowhere"));
+  EXPECT_EQ(ok(schedulers(), &Schedulers::ListRuns, runs).runs_size(), 0);
+  v1::DeleteSchedulerRequest remove;
+  remove.set_scheduler_id("nowhere");
+  ok(schedulers(), &Schedulers::DeleteScheduler, remove);
+  EXPECT_EQ(reason_of(refused(schedulers(), &Schedulers::ListRuns, runs)), "SCHEDULER_NOT_FOUND");
+}
+
 TEST_F(RpcSchedulerTest, TicksBecomeJobsAndRunRecords) {
   make_queue("q");
   auto request = daily("ticks");

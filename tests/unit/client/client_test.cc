@@ -290,6 +290,74 @@ TEST(ClientTest, CoalescedAsyncKeepsTheOrderOverLostAnswers) {
   for (const auto& call : server.bulks) EXPECT_LE(call.jobs_size(), 1'000);
 }
 
+TEST(ClientTest, EachCoalescedCallerHasItsOwnDeadline) {
+  // The first call hangs for its whole timeout. What comes at its begin and at its end goes
+  // together in the next, which hangs too: each caller is answered after its own timeout, and none
+  // has to wait for the time of those who came later.
+  FakeServer server;
+  constexpr Millis kTimeout{1'500};
+  Client client = make_client(server.address(), kTimeout, true);
+  server.always("BulkEnqueueJobs", Trouble::kHang);
+  struct Waiter {
+    std::chrono::steady_clock::time_point begin, end;
+    std::promise<Result<JobRef>> answer;
+  };
+  Waiter first, early, late;
+  const auto send = [&](Waiter& waiter) {
+    waiter.begin = std::chrono::steady_clock::now();
+    client.enqueue_async(job(), [&waiter](Result<JobRef> ref) {
+      waiter.end = std::chrono::steady_clock::now();
+      waiter.answer.set_value(std::move(ref));
+    });
+  };
+  send(first);
+  ASSERT_TRUE(server.wait_until([&] { return server.bulks.size() == 1; }));
+  send(early);
+  auto first_answer = first.answer.get_future();
+  EXPECT_EQ(first_answer.wait_for(kTimeout - 200ms), std::future_status::timeout);
+  send(late);
+  for (Waiter* waiter : {&first, &early, &late}) {
+    auto future = waiter == &first ? std::move(first_answer) : waiter->answer.get_future();
+    const auto result = future.get();
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, Code::kTimeout);
+    EXPECT_EQ(result.error().reason, "DEADLINE_EXCEEDED");
+    EXPECT_GE(waiter->end - waiter->begin, kTimeout - 1ms);
+    EXPECT_LT(waiter->end - waiter->begin, kTimeout + 1s);
+  }
+  // The one whose time ended on the way to the second call was not sent; the last one was.
+  EXPECT_TRUE(server.wait_until([&] { return server.bulks.size() == 2; }));
+}
+
+TEST(ClientTest, BulkRefusesARequestIdThatLeavesNoRoomForItsCalls) {
+  FakeServer server;
+  Client client = make_client(server.address());
+  for (const std::string& id : {std::string(57, 'x'), std::string(64, 'x'), std::string(65, 'x'),
+                                std::string("a\nb"), std::string(" a")}) {
+    const auto results = client.enqueue_bulk(std::vector<JobSpec>(3, job()), id);
+    ASSERT_EQ(results.size(), 3u);
+    for (const auto& result : results) {
+      ASSERT_FALSE(result);
+      EXPECT_EQ(result.error().code, Code::kInvalid);
+      EXPECT_EQ(result.error().field, "request_id");
+      EXPECT_FALSE(result.error().may_have_happened);
+    }
+  }
+  EXPECT_NE(client.enqueue_bulk({job()}, std::string(57, 'x'))[0].error().message.find(
+                "57 bytes, limit 56"),
+            std::string::npos);
+  JobSpec one = job();
+  one.request_id = std::string(65, 'x');
+  EXPECT_EQ(client.enqueue(one).error().field, "request_id");
+  EXPECT_TRUE(server.bulks.empty());
+  EXPECT_TRUE(server.enqueues.empty());
+  // The longest ones are carried.
+  EXPECT_TRUE(client.enqueue_bulk({job()}, std::string(56, 'x'))[0]);
+  EXPECT_EQ(server.bulks.at(0).request_id(), std::string(56, 'x') + ":0");
+  one.request_id = std::string(64, 'x');
+  EXPECT_TRUE(client.enqueue(one));
+}
+
 TEST(ClientTest, OwnRequestIdIsNeverCoalesced) {
   FakeServer server;
   Client client = make_client(server.address(), 10s, true);

@@ -5,6 +5,7 @@
 
 #include <future>
 
+#include "src/repeat.h"
 #include "support/fake_server/fake_server.h"
 
 namespace rota::internal {
@@ -47,14 +48,53 @@ TEST(RawClientTest, WaitForServerGivesUp) {
   EXPECT_EQ(raw.wait_for_server(100ms).error().code, Code::kUnavailable);
 }
 
-TEST(RawClientTest, RepeatOfAChangeWithoutRequestIdSaysThatItMayHaveHappened) {
+TEST(RawClientTest, ADeleteWhoseAnswerWasLostIsDoneWhenTheRepeatFindsNothing) {
   FakeServer server;
   RawClient raw = make_raw(server.address());
   server.next("DeleteQueue", Trouble::kLoseAnswer);
-  auto result = raw.delete_queue({});
-  ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().reason, "QUEUE_NOT_FOUND");
-  EXPECT_TRUE(result.error().may_have_happened);
+  EXPECT_TRUE(raw.delete_queue({}));
+
+  server.queue_exists = true;
+  server.next("DeleteQueue", Trouble::kLoseAnswer);
+  std::promise<bool> answered;
+  raw.delete_queue_async({}, {},
+                         [&](const auto& answer) { answered.set_value(answer.has_value()); });
+  EXPECT_TRUE(answered.get_future().get());
+
+  // Not when nothing was lost, nor when the server had refused the first try.
+  auto plain = raw.delete_queue({});
+  ASSERT_FALSE(plain);
+  EXPECT_EQ(plain.error().reason, "QUEUE_NOT_FOUND");
+  EXPECT_FALSE(plain.error().may_have_happened);
+  server.next("DeleteQueue", Trouble::kRefuse);
+  auto refused = raw.delete_queue({});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason, "QUEUE_NOT_FOUND");
+  EXPECT_FALSE(refused.error().may_have_happened);
+}
+
+TEST(RawClientTest, OnlyTheFittingRefusalSettlesAnEarlierTry) {
+  Fault fault;
+  fault.from_server = true;
+  v1::CancelJobResponse cancelled;
+  fault.error.reason = "ALREADY_FINAL";
+  fault.state = "SUCCEEDED";
+  EXPECT_FALSE(done_by_earlier_try(fault, &cancelled));
+  fault.state = "CANCELLED";
+  EXPECT_TRUE(done_by_earlier_try(fault, &cancelled));
+  EXPECT_EQ(cancelled.state(), v1::JOB_STATE_CANCELLED);
+  v1::DeleteJobResponse deleted;
+  EXPECT_FALSE(done_by_earlier_try(fault, &deleted));
+  fault.error.reason = "NAMESPACE_NOT_FOUND";
+  v1::DeleteQueueResponse queue;
+  v1::DeleteSchedulerResponse scheduler;
+  v1::RedriveJobResponse redriven;
+  EXPECT_FALSE(done_by_earlier_try(fault, &deleted));
+  EXPECT_FALSE(done_by_earlier_try(fault, &queue));
+  EXPECT_FALSE(done_by_earlier_try(fault, &scheduler));
+  fault.error.reason = "JOB_NOT_FOUND";
+  EXPECT_TRUE(done_by_earlier_try(fault, &deleted));
+  EXPECT_FALSE(done_by_earlier_try(fault, &redriven));
 }
 
 TEST(RawClientTest, ReadsNeverHappen) {

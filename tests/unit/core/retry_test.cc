@@ -203,6 +203,34 @@ TEST(Redrive, OnlyOfADeadJob) {
   EXPECT_EQ(h.refusal(core::RedriveJob{{9, 100, 9}}).reason, Reason::kJobNotFound);
 }
 
+TEST(Redrive, RepeatedWithItsRequestIdHappensOnce) {
+  EngineHarness h;
+  h.queue("q", with_retry(retries(1, 0)));
+  const auto key = h.enqueue(job()).key;
+  h.finish(h.take_job("q"), failed());
+  const core::RedriveJob once{key, {"redrive-1", "body"}};
+  EXPECT_EQ(h.expect<core::JobReply>(once).state, JobState::kReady);
+  EXPECT_EQ(h.expect<core::JobReply>(once).state, JobState::kReady);
+  // It runs, dies again, and the server restarts: the repeat still answers the first answer and
+  // leaves the job alone.
+  h.finish(h.take_job("q"), failed());
+  ASSERT_EQ(h.state(key), JobState::kDead);
+  h.crash();
+  EXPECT_EQ(h.expect<core::JobReply>(once).state, JobState::kReady);
+  EXPECT_EQ(h.state(key), JobState::kDead);
+  EXPECT_EQ(h.side(key)->redrives, 1U);
+  EXPECT_EQ(h.refusal(core::RedriveJob{key, {"redrive-1", "other"}}).reason,
+            Reason::kRequestIdReused);
+  // A refusal is not remembered, and another id is another redrive.
+  EXPECT_EQ(h.expect<core::JobReply>(core::RedriveJob{key, {"redrive-2", "body"}}).state,
+            JobState::kReady);
+  EXPECT_EQ(h.side(key)->redrives, 2U);
+  EXPECT_EQ(h.refusal(core::RedriveJob{key, {"redrive-3", "body"}}).reason, Reason::kNotDead);
+  h.finish(h.take_job("q"), failed());
+  EXPECT_EQ(h.expect<core::JobReply>(core::RedriveJob{key, {"redrive-3", "body"}}).state,
+            JobState::kReady);
+}
+
 TEST(Redrive, WorksAfterARestartWithTheLargePayload) {
   EngineHarness h;
   h.queue("q");
