@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/cron_expr.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <optional>
@@ -27,6 +28,8 @@ struct FieldRule {
   std::span<const std::string_view> names;  // the first one is value `low`
   bool is_day;                              // of month or of week
   std::string_view allowed;
+
+  int size() const { return high == 7 ? 7 : high - low + 1; }  // Sunday has two numbers
 };
 
 constexpr std::array<FieldRule, 6> kFields = {{
@@ -131,6 +134,15 @@ class FieldReader {
     int from = rule_.low;
     int to = rule_.high;
     if (values.text != "*" && !read_range(values, step.has_value(), from, to)) return std::nullopt;
+    // "Every 90 minutes" is nothing that a field of minutes can say: it would run every hour.
+    const bool range = values.text.find('-') != std::string_view::npos;
+    const int size = range ? to - from + 1 : rule_.size();
+    if (step && *step > size) {
+      return refuse(item.part(item.text.find('/') + 1),
+                    "step " + std::to_string(*step) + " is larger than the " +
+                        std::to_string(size) + " values that it steps through",
+                    "a step from 1 to " + std::to_string(size));
+    }
     return range_bits(from, to, step.value_or(1));
   }
 
@@ -169,11 +181,17 @@ class FieldReader {
   }
 
   std::optional<int> read_step(Piece step) {
-    constexpr std::string_view kSteps = "a step from 1 to 99";
+    const std::string steps = "a step from 1 to " + std::to_string(rule_.size());
     const auto number = read_number(step.text);
-    if (!number)
-      return refuse(step, "step " + base::quoted(step.text) + " is not a number", kSteps);
-    if (*number == 0) return refuse(step, "step 0 would never move on", kSteps);
+    if (!number) {
+      const bool long_number =
+          step.text.size() > 2 && std::all_of(step.text.begin(), step.text.end(), is_digit);
+      return refuse(step,
+                    "step " + base::quoted(step.text) +
+                        (long_number ? " has more than two digits" : " is not a number"),
+                    steps);
+    }
+    if (*number == 0) return refuse(step, "step 0 would never move on", steps);
     return number;
   }
 
@@ -273,7 +291,7 @@ std::variant<CronExpr, CronFault> parse_macro(const std::vector<Piece>& fields) 
 }  // namespace
 
 std::string CronFault::message() const {
-  std::string out = "cron ";
+  std::string out;
   if (!field.empty()) out += "field \"" + field + "\", ";
   out += "position " + std::to_string(position + 1) + ": " + fault;
   if (!allowed.empty()) out += "; allowed: " + allowed;
@@ -292,7 +310,9 @@ std::variant<CronExpr, CronFault> parse_cron(std::string_view text) {
   }
   if (fields.size() != 5 && fields.size() != 6) {
     const std::size_t at = fields.size() > 6 ? fields[6].position : text.size();
-    return whole_text_fault(at, "the text has " + std::to_string(fields.size()) + " fields",
+    return whole_text_fault(at,
+                            "the text has " + std::to_string(fields.size()) +
+                                (fields.size() == 1 ? " field" : " fields"),
                             kFieldList);
   }
 

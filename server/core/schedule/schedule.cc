@@ -58,7 +58,7 @@ base::Status check_bounds(const model::ScheduleSpec& spec) {
   if (auto end = check("end_time", spec.end_ms); !end) return end;
   if (spec.start_ms && spec.end_ms && *spec.end_ms <= *spec.start_ms) {
     return base::invalid_field("end_time", base::format_time(*spec.end_ms) +
-                                               " is not after start_time " +
+                                               " is not after the start, " +
                                                base::format_time(*spec.start_ms));
   }
   if (spec.business_day_offset < -limits::kBusinessDayOffsetMax ||

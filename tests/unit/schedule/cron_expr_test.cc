@@ -33,7 +33,15 @@ TEST(CronExpr, TextsThatNameTheSameTimesAreEqual) {
   EXPECT_EQ(cron("0 30 4 * * *"), cron("30 4 * * *"));
   EXPECT_EQ(cron("0 0 ? * 1"), cron("0 0 * * 1"));
   EXPECT_EQ(cron("0 0 1 * ?"), cron("0 0 1 * *"));
-  EXPECT_EQ(cron("*/90 * * * *"), cron("*/60 * * * *"));
+  // A step as large as its field takes the first value alone.
+  const CronExpr first = cron("*/60 */24 */31 */12 */7");
+  const CronExpr alone = cron("0 0 1 1 0");
+  EXPECT_EQ(first.minutes, alone.minutes);
+  EXPECT_EQ(first.hours, alone.hours);
+  EXPECT_EQ(first.days_of_month, alone.days_of_month);
+  EXPECT_EQ(first.months, alone.months);
+  EXPECT_EQ(first.days_of_week, alone.days_of_week);
+  EXPECT_EQ(cron("0/60 5-9/5 * * *"), cron("0 5 * * *"));
 }
 
 TEST(CronExpr, ShortForms) {
@@ -75,9 +83,14 @@ TEST(CronExpr, FaultsNameThePositionTheFieldAndWhatIsAllowed) {
       {"* * 0 * *", 5, "day of month", "0 is out of range", "1-31"},
       {"* * * 13 *", 7, "month", "13 is out of range", "JAN-DEC"},
       {"* * * * 8", 9, "day of week", "8 is out of range", "SUN-SAT"},
-      {"*/0 * * * *", 3, "minute", "step 0", "1 to 99"},
-      {"*/100 * * * *", 3, "minute", "\"100\" is not a number", "1 to 99"},
-      {"*/5/2 * * * *", 3, "minute", "\"5/2\" is not a number", "1 to 99"},
+      {"*/0 * * * *", 3, "minute", "step 0", "1 to 60"},
+      {"*/61 * * * *", 3, "minute", "step 61 is larger than the 60 values", "1 to 60"},
+      {"0 */25 * * *", 5, "hour", "step 25 is larger than the 24 values", "1 to 24"},
+      {"0 0 * * */8", 11, "day of week", "step 8 is larger than the 7 values", "1 to 7"},
+      {"0 5-9/6 * * *", 7, "hour", "step 6 is larger than the 5 values", "1 to 5"},
+      {"1,30/90 * * * *", 6, "minute", "step 90 is larger", "1 to 60"},
+      {"*/100 * * * *", 3, "minute", "\"100\" has more than two digits", "1 to 60"},
+      {"*/5/2 * * * *", 3, "minute", "\"5/2\" is not a number", "1 to 60"},
       {"1,,2 * * * *", 3, "minute", "empty", "lists"},
       {"1, * * * *", 3, "minute", "empty", "lists"},
       {"1- * * * *", 3, "minute", "missing", "ranges"},
