@@ -16,12 +16,13 @@ CheckResult check_directory(const std::string& directory, const base::ServerOpti
   open.read_only = true;
   open.allow_network_file_system = options.allow_network_file_system;
   const store::OpenResult opened = store::open_store(open, executor);
-  if (opened.failure) return {opened.failure->exit_code(), opened.failure->describe()};
+  if (opened.failure) return {opened.failure->exit_code(), "", opened.failure->describe()};
 
   const auto counted = recount(*opened.store);
   if (!counted) {
-    return {kExitDamage, "damage: " + counted.error().message + "; " +
-                             std::string(store::failure_advice(store::FailureKind::kDamage))};
+    return {kExitDamage, "",
+            "damage: " + counted.error().message + "; " +
+                std::string(store::failure_advice(store::FailureKind::kDamage))};
   }
   std::string report = "store " + opened.info.store_id + ", format " +
                        std::to_string(opened.info.format) + ", commit " +

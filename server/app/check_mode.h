@@ -11,8 +11,9 @@
 namespace rota::app {
 
 struct CheckResult {
-  int exit_code = 0;   // 0 = consistent, 65 = contradictions; else why it could not be checked
-  std::string report;  // lines of text
+  int exit_code = 0;    // 0 = consistent, 65 = contradictions; else why it could not be checked
+  std::string report;   // lines of text: what was counted, and the contradictions
+  std::string error{};  // instead of a report: why it could not be checked
 };
 
 // Blocking. Memory grows with the number of jobs, not with their payloads.

@@ -16,6 +16,7 @@
 #include "app/server.h"
 #include "app/signals.h"
 #include "base/log.h"
+#include "base/standard_files.h"
 #include "store/check_disk.h"
 
 namespace rota::app {
@@ -43,6 +44,7 @@ int measure_disk(const std::string& directory) {
 
 int check_data(const Config& config) {
   const CheckResult result = check_directory(config.directory, config.options);
+  if (!result.error.empty()) return end({result.exit_code, result.error});
   say(result.report);
   return result.exit_code;
 }
@@ -97,5 +99,6 @@ int run(const std::vector<std::string>& args) {
 }  // namespace rota::app
 
 int main(int argc, char** argv) {
+  rota::base::occupy_standard_files();
   return rota::app::run(std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -119,6 +119,37 @@ TEST_F(RestartTest, AFlippedByteIsRefusedWithItsPlace) {
   EXPECT_EQ(counters().ready(), 1'000);
 }
 
+TEST_F(RestartTest, ClosedStandardFilesAreNotGivenToTheStore) {
+  const std::string data = folder_.file("data");
+  auto server = driver::Process::start(
+      {"/bin/sh", "-c",
+       "exec '" + server_binary() + "' --data '" + data + "' --listen 127.0.0.1:0 <&- >&- 2>&-"},
+      said_path(), true);
+  ASSERT_TRUE(server);
+  const std::string files = "/proc/" + std::to_string(server->pid()) + "/fd/";
+  const auto target = [&](const std::string& fd) {
+    std::error_code none;
+    return fs::read_symlink(files + fd, none).string();
+  };
+  // Until a file of the database is open.
+  const bool opened = wait_until(
+      [&] {
+        std::error_code none;
+        for (const auto& entry : fs::directory_iterator(files, none)) {
+          if (target(entry.path().filename()).ends_with(".log")) return true;
+        }
+        return false;
+      },
+      kPatienceMs);
+  EXPECT_TRUE(opened);
+  for (const char* fd : {"0", "1", "2"}) EXPECT_EQ(target(fd), "/dev/null") << fd;
+  server->signal(SIGTERM);
+  const auto ended = server->wait(kPatienceMs);
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->exit_code, 0);
+  EXPECT_EQ(run_server({"--check", data}), 0) << said();
+}
+
 TEST_F(RestartTest, AConfigurationThatCannotBeServed) {
   const std::string data = folder_.file("data");
   EXPECT_EQ(run_server({"--data", data, "--listen", "nonsense"}), kExitConfig) << said();
