@@ -103,8 +103,13 @@ std::optional<Error> read_policies(const v1::JobSpec& wire, core::JobRequest* jo
 
 std::optional<Error> read_business_key(const v1::JobSpec& wire, core::JobRequest* job) {
   if (wire.business_key().empty()) {
-    if (wire.business_key_scope().empty()) return std::nullopt;
-    return base::invalid_field("business_key_scope", "only together with business_key");
+    if (!wire.business_key_scope().empty()) {
+      return base::invalid_field("business_key_scope", "only together with business_key");
+    }
+    if (job->on_dead == core::OnDead::kRedrive) {
+      return base::invalid_field("dedup.on_dead", "only together with business_key");
+    }
+    return std::nullopt;
   }
   if (auto fault = base::check_text_key("business_key", wire.business_key())) return fault;
   if (!wire.business_key_scope().empty()) {

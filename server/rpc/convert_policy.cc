@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/convert_policy.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "base/duration.h"
 #include "base/limits.h"
 #include "base/names.h"
 #include "rpc/convert_time.h"
 
 namespace rota::rpc {
+
+std::string short_number(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g", value);
+  return text.data();
+}
+
 namespace {
 
 namespace limits = base::limits;
@@ -13,8 +25,8 @@ namespace limits = base::limits;
 std::optional<Error> check_number(const std::string& field, double value, double least,
                                   double most) {
   if (value >= least && value <= most) return std::nullopt;  // false for a value that is no number
-  return base::invalid_field(field, std::to_string(value) + ", limit " + std::to_string(least) +
-                                        " to " + std::to_string(most));
+  return base::invalid_field(
+      field, short_number(value) + ", limit " + short_number(least) + " to " + short_number(most));
 }
 
 Error only_with(const std::string& field, const std::string& mode) {
@@ -81,11 +93,18 @@ std::optional<Error> read_backoff(const v1::Backoff& wire, model::RetryPolicy* r
     }
     retry->factor = wire.factor();
   }
-  if (wire.has_cap()) {
-    const auto ms = duration_ms("retry.backoff.cap", wire.cap(), 0, limits::kBackoffMsMax);
-    if (!ms) return ms.error();
-    retry->cap_ms = *ms;
+  if (!wire.has_cap()) {
+    retry->cap_ms = std::max(retry->cap_ms, retry->first_ms);
+    return std::nullopt;
   }
+  const auto ms = duration_ms("retry.backoff.cap", wire.cap(), 0, limits::kBackoffMsMax);
+  if (!ms) return ms.error();
+  if (*ms < retry->first_ms) {
+    return base::invalid_field("retry.backoff.cap", base::format_duration(*ms) +
+                                                        " is less than the first pause, " +
+                                                        base::format_duration(retry->first_ms));
+  }
+  retry->cap_ms = *ms;
   return std::nullopt;
 }
 

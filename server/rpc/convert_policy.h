@@ -18,6 +18,9 @@
 
 namespace rota::rpc {
 
+// "2", "0.2": for texts that people read.
+std::string short_number(double value);
+
 using base::Error;
 using base::Result;
 

@@ -186,9 +186,13 @@ std::string retry_text(const model::RetryPolicy& retry) {
   } else {
     text += "first after " + base::format_duration(retry.first_ms);
     if (retry.factor != 1.0) {
-      text += ", factor " + std::to_string(retry.factor) + ", cap " +
-              base::format_duration(retry.cap_ms);
+      text +=
+          ", factor " + short_number(retry.factor) + ", cap " + base::format_duration(retry.cap_ms);
     }
+  }
+  text += ", jitter " + short_number(retry.jitter);
+  if (retry.give_up_after_ms > 0) {
+    text += ", given up after " + base::format_duration(retry.give_up_after_ms);
   }
   return text;
 }

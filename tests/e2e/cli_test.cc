@@ -1,63 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The program `rota` against a real server: what it prints, and with which code it ends.
-#include <unistd.h>
-
-#include <array>
-#include <cstdio>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
-
-#include "e2e/live_server.h"
+#include "e2e/cli_fixture.h"
 
 namespace rota::e2e {
 namespace {
-
-using nlohmann::json;
-
-struct Said {
-  int code = -1;
-  std::string out, err;
-
-  std::vector<json> lines() const {
-    std::vector<json> all;
-    std::istringstream text(out);
-    for (std::string line; std::getline(text, line);) all.push_back(json::parse(line));
-    return all;
-  }
-};
-
-class CliTest : public LiveServerTest {
- protected:
-  // Runs `rota ARGUMENTS` in a shell; `input` becomes its standard input.
-  Said rota(const std::string& arguments, const std::string& input = "") {
-    const std::string in = folder_.file("input"), err = folder_.file("errors");
-    std::ofstream(in) << input;
-    const std::string command = "ROTA_ADDRESS=" + server_.address() + " '" ROTA_CLI_BINARY "' " +
-                                arguments + " <'" + in + "' 2>'" + err + "'";
-    Said said;
-    std::FILE* pipe = popen(command.c_str(), "r");
-    if (pipe == nullptr) return said;
-    std::array<char, 65536> piece{};
-    while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), pipe)) {
-      said.out.append(piece.data(), got);
-    }
-    const int status = pclose(pipe);
-    said.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    said.err = driver::read_file(err);
-    return said;
-  }
-  json rota_json(const std::string& arguments) {
-    const Said said = rota(arguments + " -o json");
-    EXPECT_EQ(said.code, 0) << arguments << ": " << said.err;
-    return said.code == 0 ? json::parse(said.out) : json();
-  }
-};
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 TEST_F(CliTest, ALifeOfAJob) {
   start();
@@ -172,8 +119,8 @@ TEST_F(CliTest, PreviewsWhatIsNotSaved) {
   const std::string preview =
       "scheduler preview --cron '30 3 * * *' --time-zone Europe/Helsinki --after 2027-03-27 "
       "--count 2";
-  EXPECT_EQ(rota(preview + " -o json").out,
-            "{\"times\": [\"2027-03-27T01:30:00Z\", \"2027-03-28T01:00:00Z\"]}\n");
+  EXPECT_EQ(rota_json(preview)["times"],
+            json::array({"2027-03-27T01:30:00Z", "2027-03-28T01:00:00Z"}));
   const Said said = rota(preview);
   EXPECT_TRUE(contains(said.out, "2027-03-27 03:30 +02:00\n")) << said.out;
   EXPECT_TRUE(contains(said.out, "2027-03-28 04:00 +03:00   ")) << said.out;

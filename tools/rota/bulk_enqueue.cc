@@ -33,6 +33,21 @@ constexpr std::size_t kWriteBytes = 256 * 1024;
 std::atomic<int> g_signal{0};
 std::atomic<int> g_wake_fd{-1};
 
+// The server's name of a field as the lines have it: "run_at" is runAt.
+std::string lower_camel(std::string_view field) {
+  std::string out;
+  bool upper = false;
+  for (const char c : field) {
+    if (c == '_') {
+      upper = true;
+    } else {
+      out += upper && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+      upper = false;
+    }
+  }
+  return out;
+}
+
 void wake(int fd) {
   const std::uint64_t one = 1;
   // Only a counter at its very top can refuse, and then the reader is awake anyhow.
@@ -232,7 +247,7 @@ void BulkEnqueue::render_result(const v1::BulkEnqueueResult& result, std::int64_
     Error error;
     error.code = code_of_status(item.code());
     error.reason = item.reason();
-    error.field = item.field();
+    error.field = lower_camel(item.field());
     error.message = item.message();
     render_error(error, line);
     return;
@@ -308,6 +323,13 @@ BulkSummary BulkEnqueue::run(int in, std::FILE* out) {
       }
       render(batch, out);
       batches_.pop_front();
+      if (std::ferror(out) != 0 && !summary_.stopped) {
+        // Ids that nobody sees are of no use: what is not sent yet stays so.
+        Error error;
+        error.reason = "OUTPUT_UNWRITABLE";
+        error.message = fmt::format("standard output: {}", std::strerror(errno));
+        summary_.stopped = error;
+      }
     }
     if (g_signal.load() != 0 && !summary_.stopped) {
       Error error;

@@ -7,8 +7,11 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/names.h"
+#include "base/utf8.h"
 #include "rota/bulk_enqueue.h"
 #include "rota/fields.h"
+#include "rota/flags.h"
 #include "rota/job_view.h"
 
 namespace rota::cli {
@@ -28,6 +31,9 @@ Result<v1::JobSpec> to_spec(const Arguments& arguments) {
   spec.set_queue(arguments.queue);
   spec.set_kind(arguments.kind);
   if (auto ok = arguments.job.apply(&spec); !ok) return std::move(ok).error();
+  if (!arguments.run_at.empty() && !arguments.delay.empty()) {
+    return usage_error("--delay", "give --run-at or --delay, not both");
+  }
   if (!arguments.run_at.empty()) {
     auto at = read_instant("--run-at", arguments.run_at);
     if (!at) return std::move(at).error();
@@ -43,10 +49,14 @@ Result<v1::JobSpec> to_spec(const Arguments& arguments) {
     if (!at) return std::move(at).error();
     put_time(*at, spec.mutable_start_deadline());
   }
+  if (!arguments.on_dead.empty() && arguments.job.business_key.empty()) {
+    return usage_error("--on-dead", "goes with --business-key only");
+  }
   if (arguments.on_dead == "redrive") {
     spec.mutable_dedup()->set_on_dead(v1::DedupPolicy::ON_DEAD_REDRIVE);
   } else if (!arguments.on_dead.empty() && arguments.on_dead != "return") {
-    return usage_error("--on-dead", "must be return or redrive");
+    return usage_error("--on-dead",
+                       base::quoted(arguments.on_dead) + " is none of return, redrive");
   }
   return spec;
 }
@@ -84,10 +94,28 @@ class StopOnSignal {
   }, terminate_{};
 };
 
-int enqueue_lines(Context& context, const Arguments& arguments) {
-  if (arguments.in_flight < 1 || arguments.in_flight > kInFlightMax) {
-    return context.fail(usage_error("--in-flight", "must be 1 to 64"));
+// What would be passed over in silence.
+Result<Ok> check_for_lines(const CLI::App& app, const Context& context,
+                           const Arguments& arguments) {
+  auto ok = refuse_others(app, {"request-id", "in-flight"},
+                          "does not go with -: each line has the fields of its job");
+  if (!ok) return ok;
+  if (app.get_option("--output")->count() > 0 && context.out.form != Form::kJsonl) {
+    return usage_error("--output", "does not go with -: one JSON object a line is all it writes");
   }
+  if (arguments.in_flight < 1 || arguments.in_flight > kInFlightMax) {
+    return usage_error("--in-flight", std::to_string(arguments.in_flight) + ", must be from 1 to " +
+                                          std::to_string(kInFlightMax));
+  }
+  if (arguments.request_id.empty()) return Ok{};
+  if (const auto fault = base::check_bulk_request_id("--request-id", arguments.request_id)) {
+    return usage_error(fault->field, fault->message);
+  }
+  return Ok{};
+}
+
+int enqueue_lines(const CLI::App& app, Context& context, const Arguments& arguments) {
+  if (auto ok = check_for_lines(app, context, arguments); !ok) return context.fail(ok.error());
   auto client = context.client();
   if (!client) return context.fail(client.error());
   internal::CallOptions options = context.call();
@@ -102,15 +130,29 @@ int enqueue_lines(Context& context, const Arguments& arguments) {
        .in_flight = arguments.in_flight,
        .request_id = arguments.request_id});
   const BulkSummary summary = bulk.run(STDIN_FILENO, context.out.out());
-  if (summary.stopped) context.out.error(*summary.stopped);
+  if (summary.stopped) {
+    Error shown = *summary.stopped;
+    // Which jobs that concerns is in their lines, and only an id of the whole input repeats it.
+    if (shown.may_have_happened && arguments.request_id.empty()) {
+      shown.may_have_happened = false;
+      shown.message += "; what was sent last may have happened: see mayHaveHappened in the output";
+    }
+    shown.request_id = arguments.request_id;
+    context.out.error(shown);
+  }
   context.out.note(summary.text());
   return summary.code;
 }
 
-int run(Context& context, const Arguments& arguments) {
-  if (arguments.queue == "-" && arguments.kind.empty()) return enqueue_lines(context, arguments);
+int run(const CLI::App& app, Context& context, const Arguments& arguments) {
+  if (arguments.queue == "-" && arguments.kind.empty()) {
+    return enqueue_lines(app, context, arguments);
+  }
   if (arguments.kind.empty()) {
     return context.fail(usage_error("KIND", "is missing: rota job enqueue QUEUE KIND"));
+  }
+  if (app.get_option("--in-flight")->count() > 0) {
+    return context.fail(usage_error("--in-flight", "goes with - only"));
   }
   return enqueue_one(context, arguments);
 }
@@ -141,7 +183,7 @@ backoff {mode, first, factor, cap, delays, jitter}}, businessKey, businessKeySco
 dedup {onDead}. A payload that is no string is sent as its JSON text. As each call is acknowledged,
 one line a job is written in input order: {"id": "...", "created": true}, or
 {"line": 7, "error": {"reason": "...", "field": "...", "message": "..."}}.)");
-  return [arguments, &context] { return run(context, *arguments); };
+  return [arguments, &app, &context] { return run(app, context, *arguments); };
 }
 
 }  // namespace rota::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "base/limits.h"
@@ -20,7 +21,7 @@ using internal::RawClient;
 
 struct IdArguments {
   std::vector<std::string> ids;
-  std::string reason;
+  std::string reason, request_id;
   bool payload = false;
   std::string at_most;
 };
@@ -55,22 +56,29 @@ Action define_get(CLI::App& app, Context& context) {
 }
 
 struct ListArguments {
-  std::string queue, kind, business_key, scheduler;
+  std::string queue, queue_option, kind, business_key, scheduler;
   std::vector<std::string> states;
   std::int64_t limit = 100;
 };
 
 int run_list(Context& context, const ListArguments& arguments) {
+  if (!arguments.queue.empty() && !arguments.queue_option.empty()) {
+    return context.fail(usage_error("--queue", "give QUEUE or --queue, not both"));
+  }
+  const std::string& queue = arguments.queue.empty() ? arguments.queue_option : arguments.queue;
+  if (queue.empty()) return context.fail(usage_error("QUEUE", "is missing: rota job list QUEUE"));
   v1::ListJobsRequest request;
   v1::JobFilter* filter = request.mutable_filter();
-  filter->set_queue(arguments.queue);
+  filter->set_queue(queue);
   filter->set_kind(arguments.kind);
   filter->set_business_key(arguments.business_key);
   filter->set_scheduler_id(arguments.scheduler);
-  for (const std::string& text : arguments.states) {
-    auto state = read_state(text);
-    if (!state) return context.fail(state.error());
-    filter->add_states(*state);
+  for (const std::string& list : arguments.states) {
+    for (const std::string& text : split(list, ',')) {
+      auto state = read_state(text);
+      if (!state) return context.fail(state.error());
+      filter->add_states(*state);
+    }
   }
   using Page = v1::ListJobsResponse;
   Listing<Page> listing;
@@ -89,23 +97,21 @@ int run_list(Context& context, const ListArguments& arguments) {
   listing.cells = [&](const Page& page, int i) {
     return job_cells(page.jobs(i), context.out.view);
   };
-  listing.nothing = fmt::format("no such jobs in queue {}", base::quoted(arguments.queue));
+  listing.nothing = fmt::format("no such jobs in queue {}", base::quoted(queue));
   return show_list(context, listing);
 }
 
 Action define_list(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<ListArguments>();
-  app.add_option("-q,--queue,QUEUE", arguments->queue, "Queue")->required();
+  app.add_option("QUEUE", arguments->queue, "Queue");
+  app.add_option("-q,--queue", arguments->queue_option, "The same as QUEUE");
   add_repeated(app, "--state", arguments->states,
                "Only this state: ready, scheduled, blocked, running, succeeded, dead, cancelled, "
-               "expired; a list or repeated")
-      ->delimiter(',');
+               "expired; a list or repeated");
   app.add_option("--kind", arguments->kind, "Only this kind");
   app.add_option("--business-key", arguments->business_key, "Only this business key");
   app.add_option("--scheduler", arguments->scheduler, "Only jobs of this scheduler");
-  app.add_option("--limit", arguments->limit, "Jobs at most; 0: all")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  app.add_option("--limit", arguments->limit, "Jobs at most; 0: all")->capture_default_str();
   return [arguments, &context] { return run_list(context, *arguments); };
 }
 
@@ -201,7 +207,8 @@ int run_update(Context& context, const UpdateArguments& arguments) {
   if (request.update_mask().paths().empty()) {
     return context.fail(usage_error("", "give --priority, --run-at or --start-deadline"));
   }
-  const std::string what = fmt::format("{}", fmt::join(request.update_mask().paths(), ", "));
+  std::string what = fmt::format("{}", fmt::join(request.update_mask().paths(), ", "));
+  std::replace(what.begin(), what.end(), '_', ' ');
   auto answer = call(context, std::move(request), &RawClient::update_job);
   if (!answer) return context.fail(answer.error());
   context.out.show(*answer, answer->job().id(), [&] {
@@ -231,8 +238,8 @@ Action define_cancel(CLI::App& app, Context& context) {
   add_yes(app, context);
   return [arguments, &context]() -> int {
     const auto ids = expand_ids(arguments->ids);
-    if (ids.size() > 1) {
-      auto sure = context.confirm(fmt::format("cancel {} jobs", ids.size()), false);
+    if (ids && ids->size() > 1) {
+      auto sure = context.confirm(fmt::format("cancel {} jobs", ids->size()), false);
       if (!sure) return context.fail(sure.error());
     }
     return for_each_id(context, ids, [&](const std::string& id) {
@@ -257,9 +264,16 @@ Action define_cancel(CLI::App& app, Context& context) {
 Action define_redrive(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<IdArguments>();
   add_ids(app, arguments->ids);
-  return [arguments, &context] {
-    return for_each_id(context, expand_ids(arguments->ids), [&](const std::string& id) {
+  app.add_option("--request-id", arguments->request_id,
+                 "Of one job: the same id again redrives it no second time");
+  return [arguments, &context]() -> int {
+    const auto ids = expand_ids(arguments->ids);
+    if (ids && ids->size() > 1 && !arguments->request_id.empty()) {
+      return context.fail(usage_error("--request-id", "goes with one job only"));
+    }
+    return for_each_id(context, ids, [&](const std::string& id) {
       v1::RedriveJobRequest request;
+      request.set_request_id(arguments->request_id);
       request.set_job_id(id);
       auto answer = call(context, std::move(request), &RawClient::redrive_job);
       if (!answer) return context.fail(answer.error());
@@ -278,8 +292,9 @@ Action define_delete(CLI::App& app, Context& context) {
   add_yes(app, context);
   return [arguments, &context]() -> int {
     const auto ids = expand_ids(arguments->ids);
+    if (!ids) return context.fail(ids.error());
     auto sure = context.confirm(
-        fmt::format("delete {}", count_of(static_cast<std::int64_t>(ids.size()), "job")), true);
+        fmt::format("delete {}", count_of(static_cast<std::int64_t>(ids->size()), "job")), true);
     if (!sure) return context.fail(sure.error());
     return for_each_id(context, ids, [&](const std::string& id) {
       v1::DeleteJobRequest request;
@@ -300,14 +315,14 @@ Action define_explain(CLI::App& app, Context& context) {
   add_ids(app, arguments->ids);
   return [arguments, &context] {
     const auto ids = expand_ids(arguments->ids);
+    const bool many = ids && ids->size() > 1;
     return for_each_id(context, ids, [&](const std::string& id) {
       v1::ExplainJobRequest request;
       request.set_job_id(id);
       auto answer = call(context, std::move(request), &RawClient::explain_job);
       if (!answer) return context.fail(answer.error());
       context.out.show(*answer, id, [&] {
-        return (ids.size() > 1 ? id + " " : "") +
-               explanation_text(answer->explanation(), context.out.view);
+        return (many ? id + " " : "") + explanation_text(answer->explanation(), context.out.view);
       });
       return static_cast<int>(kExitOk);
     });

@@ -20,7 +20,7 @@ namespace {
 using internal::RawClient;
 
 struct NameArguments {
-  std::string queue, note;
+  std::string queue, note, request_id;
   bool no_wait = false;
 };
 
@@ -60,16 +60,16 @@ int run_list(Context& context, const ListArguments& arguments) {
   listing.cells = [&](const Page& page, int i) {
     return queue_cells(page.queues(i), context.out.view);
   };
-  listing.nothing = "no queues; rota queue set NAME makes one";
+  listing.nothing = arguments.prefix.empty() ? "no queues; rota queue set NAME makes one"
+                                             : fmt::format("no queue's name begins with {}",
+                                                           base::quoted(arguments.prefix));
   return show_list(context, listing);
 }
 
 Action define_list(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<ListArguments>();
   app.add_option("--prefix", arguments->prefix, "Only names that begin so");
-  app.add_option("--limit", arguments->limit, "Queues at most; 0: all")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  app.add_option("--limit", arguments->limit, "Queues at most; 0: all")->capture_default_str();
   return [arguments, &context] { return run_list(context, *arguments); };
 }
 
@@ -314,6 +314,7 @@ int run_purge(Context& context, const NameArguments& arguments) {
       true);
   if (!sure) return context.fail(sure.error());
   v1::PurgeQueueRequest request;
+  request.set_request_id(arguments.request_id);
   request.set_queue(arguments.queue);
   auto answer = call(context, std::move(request), &RawClient::purge_queue);
   if (!answer) return context.fail(answer.error());
@@ -339,6 +340,8 @@ int run_purge(Context& context, const NameArguments& arguments) {
 Action define_purge(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<NameArguments>();
   add_queue(app, arguments->queue);
+  app.add_option("--request-id", arguments->request_id,
+                 "The same id again purges nothing that came later");
   app.add_flag("--no-wait", arguments->no_wait, "Do not wait until all is removed");
   add_yes(app, context);
   return [arguments, &context] { return run_purge(context, *arguments); };

@@ -5,9 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/limits.h"
 #include "base/utf8.h"
 #include "rota/command_line.h"
 #include "rota/fields.h"
+#include "rota/flags.h"
 #include "rota/pages.h"
 #include "rota/scheduler_view.h"
 
@@ -38,7 +40,8 @@ struct SpecFlags {
 
   Result<Ok> apply(v1::SchedulerSpec* spec) const {
     if (cron.empty() == every.empty()) {
-      return usage_error("--cron", "give either --cron or --every");
+      return usage_error(
+          "--cron", cron.empty() ? "give --cron or --every" : "give --cron or --every, not both");
     }
     v1::SchedulerSpecPart* part = spec->add_parts();
     if (!cron.empty()) {
@@ -102,10 +105,21 @@ Result<Ok> apply_policies(const UpsertArguments& arguments, v1::SchedulerDeclara
     return usage_error("--catch-up",
                        base::quoted(arguments.catch_up) + " is none of none, latest, all");
   }
+  if (!arguments.window.empty() && arguments.catch_up == "none") {
+    return usage_error("--catch-up-window", "does not go with --catch-up none");
+  }
+  if (arguments.max_runs && arguments.catch_up != "all") {
+    return usage_error("--catch-up-max-runs", "goes with --catch-up all only");
+  }
   if (!arguments.window.empty()) {
     auto span = read_span("--catch-up-window", arguments.window);
     if (!span) return std::move(span).error();
     put_span(*span, out->mutable_catch_up()->mutable_window());
+  }
+  if (arguments.max_runs && *arguments.max_runs < 1) {
+    return usage_error("--catch-up-max-runs",
+                       fmt::format("{}, must be from 1 to {}; --catch-up none runs none",
+                                   *arguments.max_runs, base::limits::kCatchUpRunsMax));
   }
   if (arguments.max_runs) out->mutable_catch_up()->set_max_runs(*arguments.max_runs);
   return Ok{};
@@ -155,6 +169,15 @@ int run_upsert(Context& context, const UpsertArguments& arguments) {
   context.out.show(*answer, declared.id(), [&] {
     return upsert_text(*answer, queue_limit(context, declared), context.out.view);
   });
+  if (answer->result() == v1::UpsertSchedulerResponse::RESULT_OLDER_REVISION) {
+    Error older;
+    older.code = Code::kConflict;
+    older.reason = "OLDER_REVISION";
+    older.field = "--revision";
+    older.message = fmt::format("{} is lower than the stored {}; nothing was changed",
+                                arguments.revision, declared.revision());
+    return context.fail(older);
+  }
   return kExitOk;
 }
 
@@ -230,16 +253,16 @@ int run_list(Context& context, const ListArguments& arguments) {
   listing.cells = [&](const Page& page, int i) {
     return scheduler_cells(page.schedulers(i), context.out.view);
   };
-  listing.nothing = "no schedulers; rota scheduler upsert declares one";
+  listing.nothing = arguments.prefix.empty() ? "no schedulers; rota scheduler upsert declares one"
+                                             : fmt::format("no scheduler id begins with {}",
+                                                           base::quoted(arguments.prefix));
   return show_list(context, listing);
 }
 
 Action define_list(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<ListArguments>();
   app.add_option("--prefix", arguments->prefix, "Only ids that begin so");
-  app.add_option("--limit", arguments->limit, "Schedulers at most; 0: all")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  app.add_option("--limit", arguments->limit, "Schedulers at most; 0: all")->capture_default_str();
   return [arguments, &context] { return run_list(context, *arguments); };
 }
 
@@ -250,6 +273,7 @@ Result<std::string> zone_of(Context& context, const std::string& id) {
   return scheduler->scheduler().declaration().spec().time_zone();
 }
 
+// Or one gone wrong, which needs no zone to be refused.
 bool is_date(const std::string& text) { return text.size() == 10; }
 
 // --- runs
@@ -273,10 +297,12 @@ Result<v1::ListRunsRequest> to_request(Context& context, const RunsArguments& ar
   request.set_scheduler_id(arguments.id);
   request.set_business_date(arguments.business_date);
   request.set_include_jobs(true);
-  for (const std::string& text : arguments.outcomes) {
-    auto outcome = read_outcome(text);
-    if (!outcome) return std::move(outcome).error();
-    request.add_outcomes(*outcome);
+  for (const std::string& list : arguments.outcomes) {
+    for (const std::string& text : split(list, ',')) {
+      auto outcome = read_outcome(text);
+      if (!outcome) return std::move(outcome).error();
+      request.add_outcomes(*outcome);
+    }
   }
   std::string zone = "UTC";
   if (is_date(arguments.from) || is_date(arguments.to)) {
@@ -328,10 +354,9 @@ Action define_runs(CLI::App& app, Context& context) {
   app.add_option("--from", arguments->from, "Only ticks at this time or later");
   app.add_option("--to", arguments->to, "Only ticks before this time");
   app.add_option("--business-date", arguments->business_date, "Only this date, YYYY-MM-DD");
-  add_repeated(app, "--outcome", arguments->outcomes, "Only fired, skipped or missed; repeatable")
-      ->delimiter(',');
+  add_repeated(app, "--outcome", arguments->outcomes,
+               "Only fired, skipped or missed; a list or repeated");
   app.add_option("--limit", arguments->limit, "Runs at most, the newest; 0: all")
-      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   return [arguments, &context] { return run_runs(context, *arguments); };
 }
@@ -345,17 +370,18 @@ struct PreviewArguments {
   SpecFlags spec;
 };
 
-int run_preview(Context& context, const PreviewArguments& arguments) {
+int run_preview(const CLI::App& app, Context& context, const PreviewArguments& arguments) {
   v1::PreviewSchedulerRequest request;
   std::string zone = arguments.spec.time_zone;
   if (arguments.id.empty()) {
     auto ok = arguments.spec.apply(request.mutable_spec());
     if (!ok) return context.fail(ok.error());
     request.set_business_day_offset(arguments.business_day_offset);
-  } else if (arguments.spec.any() || !zone.empty()) {
-    return context.fail(
-        usage_error("SCHEDULER", "give a saved scheduler or --cron and --every, not both"));
   } else {
+    if (auto ok = refuse_others(app, {"after", "count"}, "does not go with a saved scheduler");
+        !ok) {
+      return context.fail(ok.error());
+    }
     request.set_scheduler_id(arguments.id);
     if (is_date(arguments.after)) {
       auto own = zone_of(context, arguments.id);
@@ -368,7 +394,11 @@ int run_preview(Context& context, const PreviewArguments& arguments) {
     if (!at) return context.fail(at.error());
     put_time(*at, request.mutable_after());
   }
-  if (arguments.count < 1) return context.fail(usage_error("--count", "must be 1 to 1000"));
+  if (arguments.count < 1 || arguments.count > base::limits::kPreviewTimesMax) {
+    return context.fail(usage_error(
+        "--count",
+        fmt::format("{}, must be from 1 to {}", arguments.count, base::limits::kPreviewTimesMax)));
+  }
   request.set_count(arguments.count);
   auto answer = call(context, std::move(request), &RawClient::preview_scheduler);
   if (!answer) return context.fail(answer.error());
@@ -399,7 +429,7 @@ Action define_preview(CLI::App& app, Context& context) {
   app.add_option("--count", arguments->count, "Ticks to show, 1-1000")->capture_default_str();
   app.add_option("--business-day-offset", arguments->business_day_offset,
                  "With --cron or --every: as in upsert");
-  return [arguments, &context] { return run_preview(context, *arguments); };
+  return [arguments, &app, &context] { return run_preview(app, context, *arguments); };
 }
 
 // --- pause, resume, delete

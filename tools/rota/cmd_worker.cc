@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/utf8.h"
 #include "rota/command_line.h"
 #include "rota/pages.h"
 
@@ -50,16 +51,17 @@ int run_list(Context& context, const ListArguments& arguments) {
   listing.cells = [&](const Page& page, int i) {
     return worker_cells(page.workers(i), context.out.view);
   };
-  listing.nothing = "no worker has asked since the server's start";
+  listing.nothing = arguments.queue.empty()
+                        ? "no worker has asked since the server's start"
+                        : fmt::format("no worker has asked for queue {} since the server's start",
+                                      base::quoted(arguments.queue));
   return show_list(context, listing);
 }
 
 Action define_list(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<ListArguments>();
   app.add_option("-q,--queue", arguments->queue, "Only workers that asked for this queue");
-  app.add_option("--limit", arguments->limit, "Workers at most; 0: all")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  app.add_option("--limit", arguments->limit, "Workers at most; 0: all")->capture_default_str();
   return [arguments, &context] { return run_list(context, *arguments); };
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/suggest.h"
 #include "base/utf8.h"
+#include "rota/flags.h"
 #include "rota/version.h"
 
 namespace rota::cli {
@@ -122,11 +123,18 @@ std::string program_help() {
   return text;
 }
 
+// The first command of the examples, with the lines that it goes on over.
+std::string_view first_example(std::string_view examples) {
+  std::size_t end = examples.find('\n');
+  while (end != std::string_view::npos && end > 0 && examples[end - 1] == '\\') {
+    end = examples.find('\n', end + 1);
+  }
+  return end == std::string_view::npos ? examples : examples.substr(0, end + 1);
+}
+
 std::string noun_help(const Noun& noun) {
   std::string text = fmt::format("{}.\n\nExamples:\n", noun.summary);
-  for (const Verb& verb : noun.verbs) {
-    text += verb.examples.substr(0, verb.examples.find('\n') + 1);
-  }
+  for (const Verb& verb : noun.verbs) text += first_example(verb.examples);
   text += fmt::format("\nUsage: rota {} VERB [ARGUMENTS] [OPTIONS]\n\n", noun.name);
   for (const Verb& verb : noun.verbs) text += fmt::format("  {:<10} {}\n", verb.name, verb.summary);
   text += fmt::format(
@@ -167,9 +175,21 @@ int refuse_extras(Output& out, CLI::App& app, const std::vector<std::string>& ex
   return kExitUsage;
 }
 
+// "--note=" as "--note" and "": the parser would take the next word for the value.
+std::vector<std::string> with_empty_values(const std::vector<std::string>& words) {
+  std::vector<std::string> out;
+  for (const std::string& word : words) {
+    const bool empty = word.rfind("--", 0) == 0 && word.find('=') == word.size() - 1;
+    out.push_back(empty ? word.substr(0, word.size() - 1) : word);
+    if (empty) out.emplace_back();
+  }
+  return out;
+}
+
 int run_verb(const Noun& noun, const Verb& verb, std::vector<std::string> words, Context& context) {
   auto app = make_app(noun, verb, context.globals);
   const Action action = verb.define(*app, context);
+  words = with_empty_values(words);
   std::reverse(words.begin(), words.end());  // the order that CLI11 takes them in
   try {
     app->parse(words);
@@ -177,12 +197,14 @@ int run_verb(const Noun& noun, const Verb& verb, std::vector<std::string> words,
     context.out.write(app->help());
     return kExitOk;
   } catch (const CLI::ParseError& error) {
-    context.out.note(
-        fmt::format("error: {}\n  {} --help shows the usage", error.what(), app->get_name()));
-    return kExitUsage;
+    const int code = context.fail(explain(*app, error));
+    context.out.note(fmt::format("  {} --help shows the usage", app->get_name()));
+    return code;
   }
   const auto extras = app->remaining();
   if (!extras.empty()) return refuse_extras(context.out, *app, extras);
+  context.flag_of = [&app = *app](std::string_view field) { return flag_of(app, field); };
+  if (auto ok = check_values(*app); !ok) return context.fail(ok.error());
   if (auto ready = context.prepare(); !ready) return context.fail(ready.error());
   return action();
 }

@@ -3,21 +3,31 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <iostream>
 
-#include "base/duration.h"
 #include "base/utf8.h"
+#include "rota/fields.h"
 
 namespace rota::cli {
 namespace {
 
-Result<std::optional<Millis>> read_option_span(const char* option, const std::string& text) {
+Result<std::optional<Millis>> read_optional_span(const char* option, const std::string& text) {
   if (text.empty()) return std::optional<Millis>();
-  auto span = base::parse_duration(text);
-  if (!span) return usage_error(option, span.error().message);
+  auto span = read_span(option, text);
+  if (!span) return std::move(span).error();
   return std::optional<Millis>(Millis(*span));
+}
+
+// "queue" of "queue: no queue "mail""; empty when the text does not begin so.
+std::string leading_field(std::string_view message) {
+  const std::size_t end = message.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.");
+  if (end == 0 || end == std::string_view::npos || message.substr(end, 2) != ": ") return {};
+  return std::string(message.substr(0, end));
 }
 
 bool wants_color(const std::string& choice, std::FILE* file) {
@@ -47,10 +57,10 @@ Result<Ok> Context::prepare() {
   }
   out.view = {.now_ms = wall_now_ms(), .color = wants_color(globals.color, out.out())};
   out.err_color = wants_color(globals.color, out.err());
-  auto timeout = read_option_span("--timeout", globals.timeout);
+  auto timeout = read_optional_span("--timeout", globals.timeout);
   if (!timeout) return std::move(timeout).error();
   timeout_ = *timeout;
-  auto wait = read_option_span("--wait-for-server", globals.wait_for_server);
+  auto wait = read_optional_span("--wait-for-server", globals.wait_for_server);
   if (!wait) return std::move(wait).error();
   wait_ = wait->value_or(Millis(0));
   return Ok{};
@@ -85,7 +95,21 @@ internal::CallOptions Context::call(Millis extra) const {
 }
 
 int Context::fail(const Error& error) {
-  out.error(error);
+  Error shown = error;
+  // Messages about things that are not there, or in the wrong state, begin with their field.
+  const std::string field = error.field.empty() ? leading_field(error.message) : error.field;
+  const bool repeated = !field.empty() && error.message.rfind(field + ": ", 0) == 0;
+  if (flag_of) {
+    const std::string flag = flag_of(field);
+    if (repeated && (flag != field || !error.field.empty())) {
+      shown.message = error.message.substr(field.size() + 2);
+      shown.field = flag;
+    } else if (!error.field.empty()) {
+      shown.field = flag;
+    }
+    if (flag_of("request_id") == "request_id") shown.request_id.clear();  // no way to give it
+  }
+  out.error(shown);
   return exit_code(error);
 }
 
@@ -108,27 +132,44 @@ Result<Ok> Context::confirm(const std::string& what, bool must_be_said) {
   return error;
 }
 
-std::vector<std::string> expand_ids(const std::vector<std::string>& ids) {
+Result<std::vector<std::string>> expand_ids(const std::vector<std::string>& ids) {
   std::vector<std::string> all;
   for (const std::string& id : ids) {
     if (id != "-") {
       all.push_back(id);
       continue;
     }
-    for (std::string line; std::getline(std::cin, line);) {
-      while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-      if (!line.empty()) all.push_back(line);
+    char* line = nullptr;
+    std::size_t room = 0;
+    errno = 0;
+    for (ssize_t size = 0; (size = getline(&line, &room, stdin)) >= 0;) {
+      std::string_view text(line, static_cast<std::size_t>(size));
+      while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) {
+        text.remove_suffix(1);
+      }
+      if (!text.empty()) all.emplace_back(text);
     }
+    const bool broken = std::ferror(stdin) != 0;
+    const int fault = errno;
+    std::free(line);
+    if (broken) return usage_error("-", std::string("standard input: ") + std::strerror(fault));
   }
   return all;
 }
 
-int for_each_id(Context& context, const std::vector<std::string>& ids,
+int for_each_id(Context& context, const Result<std::vector<std::string>>& ids,
                 const std::function<int(const std::string&)>& run) {
+  if (!ids) return context.fail(ids.error());
   FirstFailure code;
-  const bool many = ids.size() != 1;
+  const bool many = ids->size() != 1;
   if (many) context.out.begin_many();
-  for (const std::string& id : ids) code.add(run(id));
+  for (const std::string& id : *ids) {
+    if (base::is_utf8(id)) {
+      code.add(run(id));
+    } else {  // from standard input
+      code.add(context.fail(usage_error("JOB", base::quoted(id) + " is not UTF-8")));
+    }
+  }
   if (many) context.out.end_many();
   return code.code();
 }

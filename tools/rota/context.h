@@ -25,6 +25,8 @@ class Context {
   GlobalOptions globals{};
   Output out;
   bool yes = false;  // --yes of the command that has it
+  // The option of the running command that fills a field of the API.
+  std::function<std::string(std::string_view field)> flag_of{};
 
   // Reads the global options. Before anything else.
   Result<Ok> prepare();
@@ -43,7 +45,7 @@ class Context {
   // --timeout, or `fallback`.
   Millis timeout_or(Millis fallback) const { return timeout_.value_or(fallback); }
 
-  // Writes the error; returns its exit code.
+  // Writes the error, with the option in place of the field; returns its exit code.
   int fail(const Error& error);
 
   // Asks on a terminal whether to go on with `what` ("purge queue \"mail\": 12 jobs"). Ok when
@@ -74,12 +76,12 @@ Result<Response> call(Context& context, Request request,
   return ((*client)->*method)(std::move(request), context.call(extra));
 }
 
-// One command over several ids, in order; "-" among them stands for the lines of standard input.
-// The exit code of the first that failed; all are tried.
-int for_each_id(Context& context, const std::vector<std::string>& ids,
-                const std::function<int(const std::string& id)>& run);
+// `ids` with "-" replaced by the lines of standard input, of which there may be none; an error when
+// it cannot be read.
+Result<std::vector<std::string>> expand_ids(const std::vector<std::string>& ids);
 
-// `ids` with "-" replaced by the lines of standard input.
-std::vector<std::string> expand_ids(const std::vector<std::string>& ids);
+// One command over several ids, in order. The exit code of the first that failed; all are tried.
+int for_each_id(Context& context, const Result<std::vector<std::string>>& ids,
+                const std::function<int(const std::string& id)>& run);
 
 }  // namespace rota::cli

@@ -24,6 +24,9 @@ namespace {
 
 namespace limits = base::limits;
 
+// No limit of the server is longer, and sums of it and a time stay in their range.
+constexpr std::int64_t kSpanMsMax = 36'525 * base::kDayMs;
+
 // "+02:00" in seconds.
 std::optional<int> offset_of(const std::string& zone) {
   int hours = 0, minutes = 0, used = 0;
@@ -59,14 +62,22 @@ Result<std::string> read_all(std::FILE* file, const std::string& name) {
     bytes.append(piece.data(), got);
     if (bytes.size() > kMost) {
       Error error = usage_error(
-          "payload", fmt::format("more than {}, the most that a server can be set to take",
-                                 base::format_bytes(limits::kPayloadBytesMax)));
+          "--payload", fmt::format("more than {}, the most that a server can be set to take; "
+                                   "store it elsewhere and send a reference",
+                                   base::format_bytes(limits::kPayloadBytesMax)));
       error.reason = "PAYLOAD_TOO_LARGE";
       return error;
     }
   }
-  if (std::ferror(file) != 0) return usage_error("--payload", "cannot read " + name);
+  if (std::ferror(file) != 0) {
+    return usage_error("--payload", fmt::format("cannot read {}: {}", name, std::strerror(errno)));
+  }
   return bytes;
+}
+
+template <class Number, class Least, class Most>
+Error out_of_range(const char* option, Number value, Least least, Most most) {
+  return usage_error(option, fmt::format("{}, must be from {} to {}", value, least, most));
 }
 
 Result<Ok> put_span_option(std::string_view option, const std::string& text,
@@ -77,15 +88,8 @@ Result<Ok> put_span_option(std::string_view option, const std::string& text,
   return Ok{};
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (true) {
-    const std::size_t end = text.find(separator, begin);
-    parts.push_back(text.substr(begin, end == std::string::npos ? end : end - begin));
-    if (end == std::string::npos) return parts;
-    begin = end + 1;
-  }
+bool looks_like_date(std::string_view text) {
+  return text.size() == 10 && text[4] == '-' && text[7] == '-';
 }
 
 constexpr std::array<std::pair<std::string_view, v1::JobState>, 8> kStates = {{
@@ -101,9 +105,23 @@ constexpr std::array<std::pair<std::string_view, v1::JobState>, 8> kStates = {{
 
 }  // namespace
 
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end == std::string::npos ? end : end - begin));
+    if (end == std::string::npos) return parts;
+    begin = end + 1;
+  }
+}
+
 Result<std::int64_t> read_span(std::string_view option, const std::string& text) {
   auto span = base::parse_duration(text);
   if (!span) return usage_error(std::string(option), span.error().message);
+  if (*span > kSpanMsMax) {
+    return usage_error(std::string(option), base::quoted(text) + " is more than 100 years");
+  }
   return *span;
 }
 
@@ -112,10 +130,12 @@ Result<std::int64_t> read_instant(std::string_view option, const std::string& te
   if (auto date = base::parse_date(text)) return begin_of_day(option, *date, time_zone);
   auto instant = base::parse_time(text);
   if (instant) return *instant;
+  // Text of a date's length is a date gone wrong, not a time.
+  if (const auto date = base::parse_date(text); looks_like_date(text) && !date) {
+    return usage_error(std::string(option), date.error().message);
+  }
   return usage_error(std::string(option),
-                     fmt::format("{}: {}; give 2026-11-30T08:00:00+02:00, or a date alone for the "
-                                 "begin of that day",
-                                 base::quoted(text), instant.error().message));
+                     instant.error().message + ", or 2026-11-30 for the begin of that day");
 }
 
 Result<std::pair<std::string, std::string>> read_label(const std::string& pair) {
@@ -124,6 +144,10 @@ Result<std::pair<std::string, std::string>> read_label(const std::string& pair) 
     return usage_error("--label", base::quoted(pair) + " is not KEY=VALUE");
   }
   return std::make_pair(pair.substr(0, sign), pair.substr(sign + 1));
+}
+
+Error label_twice(const std::string& key) {
+  return usage_error("--label", fmt::format("the key {} is given twice", base::quoted(key)));
 }
 
 Result<std::string> read_payload(const std::string& argument) {
@@ -185,6 +209,18 @@ Result<Ok> RetryFlags::apply(v1::RetryPolicy* policy) const {
     return usage_error("--backoff-fixed",
                        "only one of --backoff-first/-factor/-cap, --backoff-fixed and "
                        "--backoff-delays");
+  }
+  // 0 means "the default" in the messages, not what somebody who writes 0 expects.
+  if (max_attempts &&
+      (*max_attempts < limits::kAttemptsMin || *max_attempts > limits::kAttemptsMax)) {
+    return out_of_range("--max-attempts", *max_attempts, limits::kAttemptsMin,
+                        limits::kAttemptsMax);
+  }
+  if (factor && !(*factor >= 1 && *factor <= limits::kBackoffFactorMax)) {
+    return out_of_range("--backoff-factor", *factor, 1, limits::kBackoffFactorMax);
+  }
+  if (jitter && !(*jitter >= 0 && *jitter <= 1)) {
+    return out_of_range("--backoff-jitter", *jitter, 0, 1);
   }
   if (max_attempts) policy->set_max_attempts(*max_attempts);
   if (!give_up_after.empty()) {
@@ -251,6 +287,9 @@ Result<Ok> JobFlags::apply(Message* job) const {
   } else if (!attempt_timeout.empty()) {
     auto ok = put_span_option("--attempt-timeout", attempt_timeout, job->mutable_attempt_timeout());
     if (!ok) return ok;
+  }
+  if (business_key.empty() && !business_key_scope.empty()) {
+    return usage_error("--business-key-scope", "goes with --business-key only");
   }
   job->set_business_key(business_key);
   job->set_business_key_scope(business_key_scope);

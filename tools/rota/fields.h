@@ -15,6 +15,9 @@
 
 namespace rota::cli {
 
+// The parts between the separators; one part when there is none.
+std::vector<std::string> split(const std::string& text, char separator);
+
 // "30s", "1h30m" in milliseconds.
 Result<std::int64_t> read_span(std::string_view option, const std::string& text);
 
@@ -27,6 +30,7 @@ Result<std::int64_t> read_instant(std::string_view option, const std::string& te
 template <class LabelMap>
 Result<Ok> read_labels(const std::vector<std::string>& pairs, LabelMap* out);
 Result<std::pair<std::string, std::string>> read_label(const std::string& pair);
+Error label_twice(const std::string& key);
 
 // TEXT, @FILE, or - for standard input; PAYLOAD_TOO_LARGE above what any server allows (4 MiB).
 Result<std::string> read_payload(const std::string& argument);
@@ -65,6 +69,7 @@ Result<Ok> read_labels(const std::vector<std::string>& pairs, LabelMap* out) {
   for (const std::string& pair : pairs) {
     auto label = read_label(pair);
     if (!label) return std::move(label).error();
+    if (out->contains(label->first)) return label_twice(label->first);
     (*out)[label->first] = label->second;
   }
   return Ok{};

@@ -128,6 +128,11 @@ class LineParser {
     if (reader_.peek() != Kind::kString) return wrong_kind(field, "a string");
     return reader_.read_string(out);
   }
+  // Where an empty string would silently be the same as none.
+  bool filled_text(std::string_view field, std::string* out) {
+    if (!text(field, out)) return false;
+    return !out->empty() || field_fault(std::string(field), "must not be empty; leave it out");
+  }
   bool flag(std::string_view field, bool* out) {
     if (reader_.peek() != Kind::kBool) return wrong_kind(field, "true or false");
     return reader_.read_bool(out);
@@ -171,7 +176,7 @@ class LineParser {
       case kPayload:
         return payload();
       case kContentType:
-        return text("contentType", job_->mutable_payload()->mutable_content_type());
+        return filled_text("contentType", job_->mutable_payload()->mutable_content_type());
       case kPriority: {
         std::int32_t value = 0;
         if (!integer("priority", &value)) return false;
@@ -195,9 +200,9 @@ class LineParser {
       case kRetry:
         return retry(job_->mutable_retry());
       case kBusinessKey:
-        return text("businessKey", job_->mutable_business_key());
+        return filled_text("businessKey", job_->mutable_business_key());
       case kBusinessKeyScope:
-        return text("businessKeyScope", job_->mutable_business_key_scope());
+        return filled_text("businessKeyScope", job_->mutable_business_key_scope());
       case kLabels:
         return labels();
       case kDedup:
@@ -230,6 +235,9 @@ class LineParser {
     std::string_view name;
     while (reader_.next_member(&name)) {
       const std::string key(name);
+      if (job_->labels().contains(key)) {
+        return field_fault("labels", fmt::format("the key {} is given twice", base::quoted(key)));
+      }
       if (!text("labels", &(*job_->mutable_labels())[key])) return false;
     }
     return reader_.ok();
@@ -258,6 +266,12 @@ class LineParser {
       if (field == 2) return span("retry.giveUpAfter", policy->mutable_give_up_after());
       std::int32_t value = 0;
       if (!integer("retry.maxAttempts", &value)) return false;
+      // 0 means "the default" in the message, which is what leaving it out says.
+      if (value < base::limits::kAttemptsMin) {
+        return field_fault("retry.maxAttempts",
+                           fmt::format("{}, must be from {} to {}", value,
+                                       base::limits::kAttemptsMin, base::limits::kAttemptsMax));
+      }
       policy->set_max_attempts(value);
       return true;
     });
@@ -274,6 +288,11 @@ class LineParser {
           return span("retry.backoff.first", backoff->mutable_first());
         case 2:
           if (!number("retry.backoff.factor", &value)) return false;
+          if (value < 1) {
+            return field_fault(
+                "retry.backoff.factor",
+                fmt::format("{}, must be from 1 to {}", value, base::limits::kBackoffFactorMax));
+          }
           backoff->set_factor(value);
           return true;
         case 3:

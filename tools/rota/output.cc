@@ -16,21 +16,20 @@ struct Advice {
   std::string_view text;
 };
 
-constexpr std::array<Advice, 19> kAdvice = {{
+constexpr std::array<Advice, 18> kAdvice = {{
     {"SERVER_UNREACHABLE",
      "is rota-server running there? --server HOST:PORT or ROTA_ADDRESS names another one, "
      "--wait-for-server 30s waits for it"},
     {"DEADLINE_EXCEEDED", "a longer --timeout gives the server more time"},
-    {"QUEUE_NOT_FOUND", "rota queue list shows the queues, rota queue set NAME makes one"},
+    {"QUEUE_NOT_FOUND", "rota queue list shows the queues"},
     {"JOB_NOT_FOUND",
      "rota job list QUEUE shows the jobs; final ones leave by the queue's "
      "retention"},
     {"SCHEDULER_NOT_FOUND", "rota scheduler list shows the schedulers"},
+    {"OLDER_REVISION",
+     "rota scheduler get ID shows what is stored; a --revision above that replaces it"},
     {"NAMESPACE_NOT_FOUND", "leave --namespace out for the namespace default"},
     {"BAD_JOB_ID", "ids are what job enqueue and job list print"},
-    {"PAYLOAD_TOO_LARGE",
-     "store it elsewhere and send a reference; the server option limits.payload_bytes sets the "
-     "limit"},
     {"BUSINESS_KEY_CONFLICT", "another effect needs another key; job get shows the holder"},
     {"ETAG_MISMATCH", "read it again and decide again"},
     {"ALREADY_FINAL", "job get shows how it ended"},
@@ -41,9 +40,6 @@ constexpr std::array<Advice, 19> kAdvice = {{
     {"QUEUE_IN_USE", "delete or change the scheduler first: rota scheduler list"},
     {"QUEUE_FULL", "rota queue set NAME --max-waiting N raises the limit"},
     {"BUSINESS_KEY_NEEDS_TIME", "for example --business-key 'report/{{business_date}}'"},
-    {"UNKNOWN_TIME_ZONE",
-     "an IANA name such as Europe/Helsinki, UTC, or an offset such as "
-     "+02:00"},
 }};
 
 }  // namespace
@@ -159,17 +155,16 @@ bool Output::finish() { return std::fflush(out_) == 0 && std::ferror(out_) == 0;
 std::string error_line(const Error& error) {
   std::string text = "error: ";
   if (!error.reason.empty()) text += error.reason + ": ";
-  // Some messages begin with the field already.
-  if (!error.field.empty() && error.message.rfind(error.field + ":", 0) != 0) {
-    text += printable(error.field) + ": ";
-  }
+  if (!error.field.empty()) text += printable(error.field) + ": ";
   text += printable(error.message, 2'000);
   if (error.retry_after) {
     text += fmt::format(" (again in {})", span_text(error.retry_after->count()));
   }
   if (error.may_have_happened) {
-    text += fmt::format("; it may have happened, repeat it with request id {} to be sure",
-                        error.request_id);
+    text += error.request_id.empty()
+                ? std::string("; it may have happened, the same command again is safe")
+                : fmt::format("; it may have happened, the same again with --request-id {} is safe",
+                              error.request_id);
   }
   return text;
 }

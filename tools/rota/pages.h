@@ -34,6 +34,10 @@ struct Listing {
 template <class Response>
 int show_list(Context& context, const Listing<Response>& listing) {
   Output& out = context.out;
+  if (listing.limit < 0) {
+    return context.fail(
+        usage_error("--limit", std::to_string(listing.limit) + ", must be 0 (all) or more"));
+  }
   Response all;
   std::string token;
   std::int64_t shown = 0;

@@ -261,12 +261,18 @@ std::string preview_text(const v1::PreviewSchedulerResponse& response) {
 }
 
 std::string preview_json(const v1::PreviewSchedulerResponse& response) {
-  std::string out = "{\"times\": [";
-  for (int i = 0; i < response.ticks_size(); ++i) {
-    if (i > 0) out += ", ";
-    out += json_string(time_text(response.ticks(i).nominal_time()));
+  std::string times, ticks;
+  for (const v1::Tick& tick : response.ticks()) {
+    const std::string time = json_string(time_text(tick.nominal_time()));
+    if (!times.empty()) times += ", ";
+    times += time;
+    if (!ticks.empty()) ticks += ",";
+    ticks +=
+        fmt::format("\n  {{\"time\": {}, \"localTime\": {}, \"businessDate\": {}, \"note\": {}}}",
+                    time, json_string(tick.local_time()), json_string(tick.business_date()),
+                    json_string(tick.note()));
   }
-  return out + "]}\n";
+  return "{\"times\": [" + times + "],\n \"ticks\": [" + ticks + "]}\n";
 }
 
 }  // namespace rota::cli

@@ -3,13 +3,19 @@
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/duration.h"
+#include "base/limits.h"
+#include "base/standard_files.h"
+#include "base/suggest.h"
+#include "base/utf8.h"
 #include "bin/exec_handler.h"
 #include "internal/raw_client.h"
 #include "rota/version.h"
@@ -76,7 +82,21 @@ int exit_code(const rota::Error& error) {
   }
 }
 
-int fail(const rota::Error& error) {
+// "lease_ttl" -> "--lease-ttl"; what is no option of exec stays as it is.
+std::string flag_of(const CLI::App& exec, const std::string& field) {
+  std::string flag = "--" + (field == "queues" ? "queue" : field);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  if (field == "address") flag = "--server";
+  if (field == "worker.worker_id") flag = "--id";
+  return exec.get_option_no_throw(flag) == nullptr ? field : flag;
+}
+
+int fail(const CLI::App& exec, rota::Error error) {
+  // The server's messages begin with the field.
+  if (!error.field.empty() && error.message.rfind(error.field + ": ", 0) == 0) {
+    error.message.erase(0, error.field.size() + 2);
+  }
+  error.field = flag_of(exec, error.field);
   std::fprintf(stderr, "error: %s%s%s: %s\n", error.reason.c_str(), error.field.empty() ? "" : ": ",
                error.field.c_str(), error.message.c_str());
   return exit_code(error);
@@ -89,11 +109,48 @@ bool read_duration(const char* option, const std::string& text, rota::Millis& ou
     std::fprintf(stderr, "error: %s: %s\n", option, parsed.error().message.c_str());
     return false;
   }
+  if (*parsed > rota::base::limits::kAttemptTimeoutMsMax) {
+    std::fprintf(stderr, "error: %s: %s is more than 30 days\n", option, text.c_str());
+    return false;
+  }
   out = rota::Millis(*parsed);
   return true;
 }
 
-int run_exec(const Arguments& arguments) {
+int refuse(const std::string& text) {
+  std::fprintf(stderr, "error: %s\n  rota-worker exec --help shows the usage\n", text.c_str());
+  return kExitUsage;
+}
+
+// What stands before COMMAND and is no option.
+int refuse_unknown(const CLI::App& exec, const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  std::vector<std::string> known;
+  for (const CLI::Option* option : exec.get_options()) {
+    for (const std::string& own : option->get_lnames()) known.push_back("--" + own);
+  }
+  const std::string_view near = rota::base::closest(name, {known.begin(), known.end()});
+  std::string text = "unknown option " + rota::base::quoted(name);
+  if (!near.empty()) text += "; did you mean " + std::string(near) + "?";
+  return refuse(text +
+                "\n  options of COMMAND stand after --: rota-worker exec --queue Q -- COMMAND " +
+                name);
+}
+
+// 0, or the exit code for a value that cannot be meant.
+int check_values(const CLI::App& exec) {
+  for (const CLI::Option* option : exec.get_options()) {
+    if (option->get_lnames().empty()) continue;
+    for (const std::string& value : option->results()) {
+      if (!value.empty() && rota::base::is_utf8(value)) continue;
+      return refuse("--" + option->get_lnames().front() +
+                    (value.empty() ? ": must not be empty" : ": is not UTF-8"));
+    }
+  }
+  return kExitOk;
+}
+
+int run_exec(const CLI::App& exec_options, const Arguments& arguments) {
   rota::Millis ttl{0}, drain{0}, wait{0};
   if (!read_duration("--lease-ttl", arguments.lease_ttl, ttl) ||
       !read_duration("--drain", arguments.drain, drain) ||
@@ -105,11 +162,11 @@ int run_exec(const Arguments& arguments) {
       .address = arguments.server, .name_space = arguments.name_space, .log = print_log};
   {
     auto raw = rota::internal::RawClient::create(options);
-    if (!raw) return fail(raw.error());
-    if (auto up = raw->wait_for_server(wait); !up) return fail(up.error());
+    if (!raw) return fail(exec_options, raw.error());
+    if (auto up = raw->wait_for_server(wait); !up) return fail(exec_options, up.error());
   }
   auto client = rota::Client::create(options);
-  if (!client) return fail(client.error());
+  if (!client) return fail(exec_options, client.error());
   auto exec = std::make_shared<rota::worker::ExecHandler>(arguments.command,
                                                           rota::internal::stop_grace(ttl));
   rota::Worker worker(*client, {.queues = arguments.queues,
@@ -124,12 +181,13 @@ int run_exec(const Arguments& arguments) {
   sigaction(SIGINT, &interrupt, nullptr);
   auto ended = worker.run();
   signal(SIGINT, SIG_DFL);
-  return ended ? kExitOk : fail(ended.error());
+  return ended ? kExitOk : fail(exec_options, ended.error());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  rota::base::occupy_standard_files();
   Arguments arguments;
   CLI::App app("Runs a command for each job that a Rota server gives out.", "rota-worker");
   app.set_version_flag("--version", "rota-worker " ROTA_VERSION);
@@ -153,13 +211,34 @@ int main(int argc, char** argv) {
   exec->add_option("--wait-for-server", arguments.wait_for_server,
                    "How long to wait for the server at the start (default: not at all)");
   exec->add_option("--id", arguments.id, "Name shown to people (default: HOST-PID)");
-  exec->add_option("COMMAND", arguments.command, "Command and its arguments, after --")->required();
+  exec->add_option("COMMAND", arguments.command, "Command and its arguments, after --");
   exec->positionals_at_end();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? kExitOk : kExitUsage;
+  // Kept, so that a suggestion can be made for what is unknown.
+  exec->allow_extras();
+
+  // What stands after the first -- is COMMAND, whatever it looks like.
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  const std::vector<std::string> command(dashes == words.end() ? dashes : dashes + 1, words.end());
+  words.erase(dashes, words.end());
+  if (words.empty() || (words.front() != "exec" && words.front().front() != '-')) {
+    return refuse(words.empty()
+                      ? "exec is missing: rota-worker exec --queue Q -- COMMAND"
+                      : "unknown word " + rota::base::quoted(words.front()) + "; there is exec");
   }
-  return run_exec(arguments);
+  std::reverse(words.begin(), words.end());  // the order that CLI11 takes them in
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // help, version
+    const auto extras = exec->remaining();
+    return extras.empty() ? refuse(error.what()) : refuse_unknown(*exec, extras.front());
+  }
+  if (const auto extras = exec->remaining(); !extras.empty()) {
+    return refuse_unknown(*exec, extras.front());
+  }
+  arguments.command.insert(arguments.command.end(), command.begin(), command.end());
+  if (arguments.command.empty()) return refuse("COMMAND is missing; it stands after --");
+  if (const int code = check_values(*exec); code != kExitOk) return code;
+  return run_exec(*exec, arguments);
 }

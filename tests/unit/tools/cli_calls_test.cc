@@ -76,14 +76,33 @@ TEST(CliCalls, ErrorsOfTheServerDecideTheExitCode) {
   Ran ran = run({"job", "enqueue", "q", "k", "--server", server.address()});
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.out, "");
-  EXPECT_EQ(ran.err.rfind("error: INVALID_FIELD: job.kind: ", 0), 0U) << ran.err;
+  EXPECT_EQ(ran.err.rfind("error: INVALID_FIELD: KIND: ", 0), 0U) << ran.err;
   server.next("EnqueueJob", Trouble::kBusy);
   ran = run({"job", "enqueue", "q", "k", "--server", server.address()});
   EXPECT_EQ(ran.code, 6);
   server.next("EnqueueJob", Trouble::kHang);
   ran = run({"job", "enqueue", "q", "k", "--server", server.address(), "--timeout", "100ms"});
   EXPECT_EQ(ran.code, 6);
-  EXPECT_NE(ran.err.find("it may have happened"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("it may have happened, the same again with --request-id "),
+            std::string::npos)
+      << ran.err;
+  EXPECT_NE(ran.err.find("--request-id " + server.enqueues.back().request_id()), std::string::npos);
+}
+
+TEST(CliCalls, ADeleteWhoseAnswerWasLostIsDone) {
+  FakeServer server;
+  server.next("DeleteQueue", Trouble::kLoseAnswer);
+  Ran ran = run({"queue", "delete", "q", "--yes", "--server", server.address()});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "deleted q\n");
+  ran = run({"queue", "delete", "q", "--yes", "--server", server.address()});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_EQ(ran.out, "");
+  server.next("DeleteQueue", Trouble::kHang);
+  ran = run({"queue", "delete", "q", "--yes", "--server", server.address(), "--timeout", "200ms"});
+  EXPECT_EQ(ran.code, 6);
+  EXPECT_NE(ran.err.find("the same command again is safe"), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.err.find("--request-id"), std::string::npos) << "the command has no such option";
 }
 
 TEST(CliCalls, WaitsForAServerOnlyWhenAsked) {

@@ -88,6 +88,108 @@ TEST(CommandLine, RefusesBadGlobalOptionsBeforeItAsksAServer) {
   EXPECT_TRUE(contains(refused({"--server", "nowhere", "queue", "list"}), "--server"));
 }
 
+std::string refusal(const std::vector<std::string>& words) {
+  std::vector<std::string> all = words;
+  all.insert(all.end(), {"--server", "127.0.0.1:1"});  // nobody listens there
+  const Ran ran = run(all);
+  EXPECT_EQ(ran.code, 2) << ran.err;
+  EXPECT_EQ(ran.out, "");
+  return ran.err.substr(0, ran.err.find('\n'));
+}
+
+TEST(CommandLine, EmptyValuesAreRefusedUnlessTheySaySomething) {
+  EXPECT_EQ(refusal({"job", "enqueue", "q", "k", "--business-key", ""}),
+            "error: INVALID_FIELD: --business-key: must not be empty");
+  EXPECT_EQ(refusal({"job", "list", "q", "--business-key="}),
+            "error: INVALID_FIELD: --business-key: must not be empty");
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"job", "get", ""},
+                                             {"job", "enqueue", "", "k"},
+                                             {"job", "enqueue", "q", ""},
+                                             {"job", "list", "q", "--kind", ""},
+                                             {"job", "list", "q", "--state", ""},
+                                             {"job", "enqueue", "q", "k", "--run-at", ""},
+                                             {"job", "enqueue", "q", "k", "--label", ""},
+                                             {"job", "enqueue", "q", "k", "--request-id", ""},
+                                             {"queue", "set", "q", "--concurrency", ""},
+                                             {"queue", "set", "q", "--etag", ""},
+                                             {"scheduler", "preview", "--cron", ""},
+                                             {"scheduler", "runs", "s", "--from", ""},
+                                             {"queue", "list", "-o", ""},
+                                             {"queue", "list", "--timeout", ""},
+                                             {"queue", "list", "--namespace", ""}}) {
+    EXPECT_TRUE(contains(refusal(words), "must not be empty")) << words[1] << " " << words[2];
+  }
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"job", "enqueue", "q", "k", "--payload", ""},
+                                             {"queue", "pause", "q", "--note", ""},
+                                             {"queue", "list", "--prefix", ""},
+                                             {"job", "cancel", "0g7m2", "--reason", ""}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--server", "127.0.0.1:1"});
+    EXPECT_EQ(run(all).code, 6) << words[1];
+  }
+}
+
+TEST(CommandLine, WhatIsNotUtf8IsRefusedBeforeItIsSent) {
+  EXPECT_TRUE(contains(refusal({"job", "enqueue", "q", "k", "--business-key", "\xff"}),
+                       "--business-key: \"\\xff\" is not UTF-8"));
+  EXPECT_TRUE(contains(refusal({"queue", "get", "\xc3("}), "QUEUE: "));
+  EXPECT_EQ(run({"job", "enqueue", "q", "k", "--payload", "\xff", "--server", "127.0.0.1:1"}).code,
+            6);
+}
+
+TEST(CommandLine, AnOptionThatWouldBeIgnoredIsRefused) {
+  for (const auto& words : std::vector<std::vector<std::string>>{{"--priority", "3"},
+                                                                 {"--payload", "x"},
+                                                                 {"--run-at", "2030-01-01"},
+                                                                 {"--label", "a=b"},
+                                                                 {"--max-attempts", "3"},
+                                                                 {"--business-key", "k"}}) {
+    std::vector<std::string> all = {"job", "enqueue", "-"};
+    all.insert(all.end(), words.begin(), words.end());
+    EXPECT_TRUE(contains(refusal(all), words[0] + ": does not go with -")) << words[0];
+  }
+  EXPECT_TRUE(contains(refusal({"job", "enqueue", "-", "-o", "json"}), "--output: "));
+  EXPECT_TRUE(contains(refusal({"job", "enqueue", "-", "-o", "name"}), "--output: "));
+  EXPECT_TRUE(contains(refusal({"job", "enqueue", "-", "--in-flight", "0"}), "from 1 to 64"));
+  EXPECT_TRUE(contains(refusal({"job", "enqueue", "q", "k", "--in-flight", "2"}), "--in-flight"));
+  EXPECT_TRUE(contains(refusal({"job", "enqueue", "-", "--request-id", std::string(57, 'x')}),
+                       "--request-id: 57 bytes, limit 56"));
+  EXPECT_TRUE(
+      contains(refusal({"job", "enqueue", "q", "k", "--run-at", "2030-01-01", "--delay", "1m"}),
+               "not both"));
+  EXPECT_TRUE(contains(refusal({"scheduler", "preview", "s", "--start", "2030-01-01"}),
+                       "--start: does not go with a saved scheduler"));
+  EXPECT_TRUE(contains(refusal({"scheduler", "preview", "s", "--business-day-offset", "1"}),
+                       "--business-day-offset: does not go with a saved scheduler"));
+  EXPECT_TRUE(contains(refusal({"job", "redrive", "a", "b", "--request-id", "x"}),
+                       "--request-id: goes with one job only"));
+}
+
+TEST(CommandLine, NumbersOutOfBoundsNameTheirOptionAndTheBounds) {
+  EXPECT_EQ(refusal({"job", "list", "q", "--limit", "-2"}),
+            "error: INVALID_FIELD: --limit: -2, must be 0 (all) or more");
+  EXPECT_EQ(refusal({"job", "enqueue", "q", "k", "--max-attempts", "0"}),
+            "error: INVALID_FIELD: --max-attempts: 0, must be from 1 to 1000");
+  EXPECT_TRUE(contains(refusal({"job", "enqueue", "q", "k", "--backoff-factor", "nan"}),
+                       "--backoff-factor: nan, must be from 1 to 100"));
+  EXPECT_TRUE(contains(refusal({"scheduler", "preview", "--cron", "* * * * *", "--count", "0"}),
+                       "--count: 0, must be from 1 to 1000"));
+  EXPECT_TRUE(contains(refusal({"scheduler", "upsert", "s", "--cron", "* * * * *", "--queue", "q",
+                                "--kind", "k", "--catch-up", "all", "--catch-up-max-runs", "0"}),
+                       "--catch-up-max-runs: 0, must be from 1 to 100000"));
+  EXPECT_TRUE(contains(refusal({"job", "enqueue", "q", "k", "--label", "a=1", "--label", "a=2"}),
+                       "--label: the key \"a\" is given twice"));
+}
+
+TEST(CommandLine, TheHelpOfANounShowsWholeExamples) {
+  const std::string help = run({"scheduler", "--help"}).out;
+  EXPECT_TRUE(contains(help, "--revision 412\n")) << help;
+  const std::string all = help.substr(0, help.find("Usage:"));
+  EXPECT_FALSE(contains(all, "\\\n\n")) << all;
+}
+
 TEST(CommandLine, ARefusedConnectionIsReportedAtOnce) {
   // Nobody listens on port 1.
   const Ran ran = run({"queue", "list", "--server", "127.0.0.1:1", "-o", "json"});

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
+#include <functional>
 #include <string>
 
 #include "base/time_format.h"
@@ -101,6 +103,57 @@ TEST(Fields, RetryChangesWhatIsGivenAndLeavesTheRest) {
   EXPECT_EQ(policy.backoff().delays_size(), 0);
   flags.first = "1s";
   EXPECT_FALSE(flags.apply(&policy));
+}
+
+TEST(Fields, RetryNumbersOutOfTheirBoundsNameTheOption) {
+  const auto fault = [](const std::function<void(RetryFlags&)>& set) {
+    RetryFlags flags;
+    set(flags);
+    v1::RetryPolicy policy;
+    const auto applied = flags.apply(&policy);
+    EXPECT_FALSE(applied);
+    EXPECT_EQ(policy.SerializeAsString(), "");
+    return applied ? Error() : applied.error();
+  };
+  for (const int attempts : {0, -1, 1'001}) {
+    const Error error = fault([&](RetryFlags& flags) { flags.max_attempts = attempts; });
+    EXPECT_EQ(error.field, "--max-attempts");
+    EXPECT_EQ(error.message, std::to_string(attempts) + ", must be from 1 to 1000");
+  }
+  for (const double factor : {0.0, 0.99, -2.0, 101.0, std::nan("")}) {
+    EXPECT_EQ(fault([&](RetryFlags& flags) { flags.factor = factor; }).field, "--backoff-factor");
+  }
+  for (const double jitter : {-0.1, 1.1, std::nan("")}) {
+    EXPECT_EQ(fault([&](RetryFlags& flags) { flags.jitter = jitter; }).field, "--backoff-jitter");
+  }
+}
+
+TEST(Fields, ALabelIsGivenOnce) {
+  google::protobuf::Map<std::string, std::string> labels;
+  EXPECT_TRUE(read_labels({"a=1", "b=", "c=x=y"}, &labels));
+  EXPECT_EQ(labels.at("c"), "x=y");
+  labels.clear();
+  const auto twice = read_labels({"a=1", "b=2", "a=1"}, &labels);
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().field, "--label");
+  EXPECT_EQ(twice.error().message, "the key \"a\" is given twice");
+}
+
+TEST(Fields, ADateGoneWrongIsCalledADate) {
+  const auto message = [](const char* text) {
+    const auto at = read_instant("--run-at", text);
+    EXPECT_FALSE(at) << text;
+    return at ? std::string() : at.error().message;
+  };
+  EXPECT_EQ(message("2026-13-01"), "\"2026-13-01\" is a date that does not exist");
+  EXPECT_EQ(message("2026-02-29"), "\"2026-02-29\" is a date that does not exist");
+  EXPECT_EQ(message("2026-1x-01"), "\"2026-1x-01\" is not a date; write 2026-11-30");
+  const std::string time = message("2026-11-30T08:00:00");
+  EXPECT_NE(time.find("offset"), std::string::npos) << time;
+  EXPECT_NE(time.find("write 2026-11-30T08:00:00Z or 2026-11-30T10:00:00+02:00, or 2026-11-30 for"),
+            std::string::npos)
+      << time;
+  EXPECT_EQ(time.find("2026-11-30T08:00:00\": \"2026"), std::string::npos) << "said once";
 }
 
 }  // namespace

@@ -105,6 +105,13 @@ TEST(JobLine, NamesTheFieldAtFault) {
   };
   EXPECT_EQ(field(R"({"queue": 1})"), "queue");
   EXPECT_EQ(field(R"({"priority": "high"})"), "priority");
+  EXPECT_EQ(field(R"({"retry": {"maxAttempts": 0}})"), "retry.maxAttempts");
+  EXPECT_EQ(field(R"({"retry": {"maxAttempts": -3}})"), "retry.maxAttempts");
+  EXPECT_EQ(field(R"({"retry": {"backoff": {"factor": 0}}})"), "retry.backoff.factor");
+  EXPECT_EQ(field(R"({"businessKey": ""})"), "businessKey");
+  EXPECT_EQ(field(R"({"businessKeyScope": ""})"), "businessKeyScope");
+  EXPECT_EQ(field(R"({"contentType": ""})"), "contentType");
+  EXPECT_EQ(field(R"({"labels": {"a": "1", "b": "2", "a": "1"}})"), "labels");
   EXPECT_EQ(field(R"({"priority": 99999999999})"), "priority");
   EXPECT_EQ(field(R"({"runAt": "tomorrow"})"), "runAt");
   EXPECT_EQ(field(R"({"attemptTimeout": "30"})"), "attemptTimeout");

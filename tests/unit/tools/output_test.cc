@@ -57,10 +57,10 @@ TEST(Output, ManyAnswersBecomeOneArray) {
 }
 
 TEST(Output, ErrorsNameReasonFieldMessageAndWayOut) {
-  Error error = usage_error("payload", "312 KiB, limit 256 KiB");
-  error.reason = "PAYLOAD_TOO_LARGE";
-  EXPECT_EQ(error_line(error), "error: PAYLOAD_TOO_LARGE: payload: 312 KiB, limit 256 KiB");
-  EXPECT_NE(way_out(error).find("limits.payload_bytes"), std::string::npos);
+  Error error = usage_error("--yes", "1 job waits");
+  error.reason = "QUEUE_NOT_EMPTY";
+  EXPECT_EQ(error_line(error), "error: QUEUE_NOT_EMPTY: --yes: 1 job waits");
+  EXPECT_NE(way_out(error).find("rota queue purge"), std::string::npos);
   Capture out, err;
   Output output(out.file(), err.file());
   output.error(error);
@@ -68,16 +68,23 @@ TEST(Output, ErrorsNameReasonFieldMessageAndWayOut) {
   EXPECT_EQ(err.text(), error_line(error) + "\n  " + way_out(error) + "\n");
   error.may_have_happened = true;
   error.request_id = "r-1";
-  EXPECT_NE(error_line(error).find("request id r-1"), std::string::npos);
+  EXPECT_NE(error_line(error).find("the same again with --request-id r-1 is safe"),
+            std::string::npos);
+  error.request_id.clear();
+  EXPECT_NE(error_line(error).find("the same command again is safe"), std::string::npos);
+  // A message that is whole in itself gets no line below it.
+  error = usage_error("--payload", "312 KiB, limit 256 KiB");
+  error.reason = "PAYLOAD_TOO_LARGE";
+  EXPECT_EQ(way_out(error), "");
 }
 
 TEST(Output, AdviceIsOnlyForReasonsThatExist) {
   // Those of the server's table; the transport's own are the other two.
   for (const char* reason :
        {"QUEUE_NOT_FOUND", "JOB_NOT_FOUND", "SCHEDULER_NOT_FOUND", "NAMESPACE_NOT_FOUND",
-        "BAD_JOB_ID", "PAYLOAD_TOO_LARGE", "BUSINESS_KEY_CONFLICT", "ETAG_MISMATCH",
-        "ALREADY_FINAL", "JOB_RUNNING", "NOT_DEAD", "NOT_FINAL", "QUEUE_NOT_EMPTY", "QUEUE_IN_USE",
-        "QUEUE_FULL", "BUSINESS_KEY_NEEDS_TIME", "UNKNOWN_TIME_ZONE"}) {
+        "BAD_JOB_ID", "BUSINESS_KEY_CONFLICT", "ETAG_MISMATCH", "ALREADY_FINAL", "JOB_RUNNING",
+        "NOT_DEAD", "NOT_FINAL", "QUEUE_NOT_EMPTY", "QUEUE_IN_USE", "QUEUE_FULL",
+        "BUSINESS_KEY_NEEDS_TIME"}) {
     Error error;
     error.reason = reason;
     EXPECT_NE(way_out(error), "") << reason;

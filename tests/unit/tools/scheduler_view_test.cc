@@ -71,8 +71,13 @@ TEST(SchedulerView, APreviewMarksChangesOfTheClocks) {
             "2027-03-27 03:30 +02:00\n"
             "2027-03-28 04:00 +03:00   03:30 does not exist that day\n");
   EXPECT_EQ(preview_json(response),
-            "{\"times\": [\"2027-03-27T01:30:00Z\", \"2027-03-28T01:00:00Z\"]}\n");
-  EXPECT_EQ(preview_json({}), "{\"times\": []}\n");
+            "{\"times\": [\"2027-03-27T01:30:00Z\", \"2027-03-28T01:00:00Z\"],\n"
+            " \"ticks\": [\n"
+            "  {\"time\": \"2027-03-27T01:30:00Z\", \"localTime\": \"2027-03-27T03:30:00+02:00\", "
+            "\"businessDate\": \"\", \"note\": \"\"},\n"
+            "  {\"time\": \"2027-03-28T01:00:00Z\", \"localTime\": \"2027-03-28T04:00:00+03:00\", "
+            "\"businessDate\": \"\", \"note\": \"03:30 does not exist that day\"}]}\n");
+  EXPECT_EQ(preview_json({}), "{\"times\": [],\n \"ticks\": []}\n");
 }
 
 TEST(SchedulerView, RunsTellWhatBecameOfTheirTicks) {

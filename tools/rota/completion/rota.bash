@@ -27,6 +27,9 @@ _rota_options() {
     "job cancel")
       echo "--reason --yes"
       ;;
+    "job redrive")
+      echo "--request-id"
+      ;;
     "job delete")
       echo "--yes"
       ;;
@@ -43,7 +46,7 @@ _rota_options() {
       echo "--note"
       ;;
     "queue purge")
-      echo "--no-wait --yes"
+      echo "--no-wait --request-id --yes"
       ;;
     "queue delete")
       echo "--yes"
