@@ -226,7 +226,7 @@ bool EngineImpl::on(const RedriveJob& c, const Command& cmd, Lookup& look) {
     if (!look.get(Keyspace::kRequest, request, &row)) return false;
   }
   if (row != nullptr) {  // the job may have run and died again since: once is once
-    auto record = repeated_request(*row, c.request);
+    auto record = repeated_request(request, *row, c.request);
     if (!record) return reply(cmd.call, record.error()), true;
     return reply(cmd.call, JobReply{c.key, JobState::kReady, false}), true;
   }
