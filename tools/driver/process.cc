@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -109,6 +110,26 @@ std::optional<Process::Change> Process::wait(std::int64_t at_most_ms) {
   return std::nullopt;
 }
 
+bool group_lives(pid_t pid) {
+  if (pid <= 0) return false;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    if (entry.path().filename().string().find_first_not_of("0123456789") != std::string::npos) {
+      continue;
+    }
+    // "PID (NAME) STATE PARENT GROUP ..."; the name may hold anything.
+    const std::string stat = read_file(entry.path() / "stat");
+    const auto end_of_name = stat.rfind(')');
+    if (end_of_name == std::string::npos) continue;  // gone meanwhile
+    std::istringstream rest(stat.substr(end_of_name + 1));
+    char state = 0;
+    pid_t parent = 0, group = 0;
+    rest >> state >> parent >> group;
+    if (group == pid && state != 'Z' && state != 'X') return true;
+  }
+  return false;
+}
+
 bool ServerProcess::start(bool dies_with_parent, const std::vector<std::string>& more) {
   struct stat info {};
   const std::size_t from =
@@ -143,9 +164,10 @@ bool ServerProcess::start(bool dies_with_parent, const std::vector<std::string>&
   return true;
 }
 
-void ServerProcess::kill() {
+bool ServerProcess::kill() {
   process_.signal(SIGKILL);
-  process_.wait(5'000);
+  const auto change = process_.wait(5'000);
+  return change && change->signal == SIGKILL;
 }
 
 std::optional<int> ServerProcess::stop(std::int64_t at_most_ms) {

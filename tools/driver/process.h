@@ -54,6 +54,11 @@ class Process {
   pid_t pid_ = -1;
 };
 
+// Whether anything runs of the group that a started process began: it, or what it started itself.
+// What has ended and only waits to be noticed does not count: an orphan's new parent may never
+// look.
+bool group_lives(pid_t pid);
+
 // A rota-server with its data directory, restarted on the port it was first given.
 class ServerProcess {
  public:
@@ -65,7 +70,7 @@ class ServerProcess {
 
   // Returns when it listens; false (with error()) when it has not after 20 s.
   bool start(bool dies_with_parent, const std::vector<std::string>& more = {});
-  void kill();                                       // SIGKILL, and waits
+  bool kill();  // SIGKILL, and waits; false when it had not run or ended in another way
   std::optional<int> stop(std::int64_t at_most_ms);  // SIGTERM; its exit code
   const std::string& address() const { return address_; }
   const std::string& error() const { return error_; }

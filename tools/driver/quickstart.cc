@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "driver/process.h"
 #include "driver/quickstart_check.h"
 #include "driver/quickstart_story.h"
 

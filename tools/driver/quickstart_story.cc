@@ -7,9 +7,13 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <optional>
+#include <set>
 #include <thread>
 
 #include "base/time_format.h"
+#include "driver/process.h"
+#include "internal/raw_client.h"
 
 namespace rota::driver {
 namespace {
@@ -44,6 +48,12 @@ std::int64_t query_int(const std::string& db_path, const std::string& sql) {
   return value;
 }
 
+std::string date_of(int day) {
+  char text[16];
+  std::snprintf(text, sizeof text, "2026-11-%02d", day);
+  return text;
+}
+
 // Everything that runs, in one place, so that leaving the story in any way ends it all.
 class Stage {
  public:
@@ -55,13 +65,23 @@ class Stage {
                 options.folder + "/server.log", options.listen) {}
 
   bool run(std::string* error) {
-    if (!server_.start(!options_.keep)) return *error = server_.error(), false;
+    if (!start_server(error)) return false;
     story_->address = server_.address();
-    return make_queues(error) && declare(error) && start_workers(error) && play(error) &&
-           collect(error) && end(error);
+    if (!make_queues(error) || !declare(error) || !start_workers(error) || !play(error) ||
+        !collect(error)) {
+      return false;
+    }
+    end();
+    return true;
   }
 
  private:
+  bool start_server(std::string* error) {
+    if (!server_.start(!options_.keep)) return *error = server_.error(), false;
+    started_.emplace_back("rota-server", server_.process().pid());
+    return true;
+  }
+
   bool make_queues(std::string* error) {
     auto client = connect(server_.address());
     v1::SetQueueRequest set;
@@ -89,6 +109,7 @@ class Stage {
                                   std::to_string(story_->first_tick_ms), std::to_string(at_ms)},
                                  log, true);
       if (!node) return *error = "cannot start a node", false;
+      started_.emplace_back(name, node->pid());
       nodes.push_back(std::move(*node));
     }
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -129,6 +150,7 @@ class Stage {
                                     std::to_string(kServerDiesOnDay)},
                                    options_.folder + "/" + id + ".log", !options_.keep);
       if (!worker) return *error = "cannot start worker " + id, false;
+      started_.emplace_back(id, worker->pid());
       workers_[id] = std::move(*worker);
     }
     return true;
@@ -137,11 +159,8 @@ class Stage {
   // The faults, each when its moment comes.
   bool play(std::string* error) {
     const std::int64_t began = mono_ms();
-    const std::string day_of = "2026-11-";
     const auto began_day = [&](int day) {
-      char text[16];
-      std::snprintf(text, sizeof text, "2026-11-%02d", day);
-      return query_int(db_, "SELECT COUNT(*) FROM executions WHERE day='" + std::string(text) +
+      return query_int(db_, "SELECT COUNT(*) FROM executions WHERE day='" + date_of(day) +
                                 "' AND ended_ms IS NULL") > 0;
     };
     bool server_done = false;
@@ -163,10 +182,10 @@ class Stage {
     }
     // The resumed handler has tried its write by now, or will within moments.
     if (!suspended_.empty()) {
-      const std::string tried = options_.guard ? "SELECT COUNT(*) FROM refusals WHERE kind='stale'"
-                                               : "SELECT COUNT(*)-1 FROM invoices WHERE customer=" +
-                                                     std::to_string(kSuspendOnDay);
-      if (!wait_until([&] { return query_int(db_, tried) >= 1; }, 10'000)) {
+      const std::string ended = "SELECT COUNT(*) FROM executions WHERE attempt=1 AND worker='" +
+                                suspended_ + "' AND day='" + date_of(kSuspendOnDay) +
+                                "' AND ended_ms IS NOT NULL";
+      if (!wait_until([&] { return query_int(db_, ended) >= 1; }, 10'000)) {
         return *error = "the resumed worker did not try its write", false;
       }
     }
@@ -199,7 +218,7 @@ class Stage {
     stop = true;
     writer.join();
     std::this_thread::sleep_for(std::chrono::milliseconds(1'800));
-    if (!server_.start(!options_.keep)) return *error = server_.error(), false;
+    if (!start_server(error)) return false;
     story_->server_down_ms = mono_ms() - down;
     story_->acknowledged = ids.size();
     auto client = connect(server_.address());
@@ -297,6 +316,10 @@ class Stage {
     auto client = connect(server_.address());
     story_->runs = list_runs(client);
     for (const v1::Run& run : story_->runs) {
+      if (run.outcome() != v1::Run::OUTCOME_FIRED) {
+        story_->jobs.emplace_back();
+        continue;
+      }
       v1::GetJobRequest get;
       get.set_namespace_("default");
       get.set_job_id(run.job_id());
@@ -307,30 +330,37 @@ class Stage {
     return true;
   }
 
-  bool end(std::string* error) {
+  void end() {
+    std::set<pid_t> kept;
     if (options_.keep) {
-      story_->left_running.push_back("rota-server pid " + std::to_string(server_.process().pid()));
-      server_.process().let_go();
-      for (auto& [id, worker] : workers_) {
-        if (!worker.running()) continue;
-        story_->left_running.push_back("worker " + id + " pid " + std::to_string(worker.pid()));
-        worker.let_go();
-      }
-      story_->clean_end = true;
-      return true;
+      keep_running("rota-server", &server_.process(), &kept);
+      for (auto& [id, worker] : workers_) keep_running("worker " + id, &worker, &kept);
+      story_->drained = true;
+    } else {
+      story_->drained = drain();
     }
+    // Each was started in a group of its own, so that this also finds what it started itself.
+    for (const auto& [name, pid] : started_) {
+      if (kept.contains(pid) || !group_lives(pid)) continue;
+      story_->left_behind.push_back(name + " pid " + std::to_string(pid));
+    }
+  }
+
+  void keep_running(const std::string& name, Process* process, std::set<pid_t>* kept) {
+    if (!process->running()) return;
+    story_->left_running.push_back(name + " pid " + std::to_string(process->pid()));
+    kept->insert(process->pid());
+    process->let_go();
+  }
+
+  // False when something had to be killed, or the server said that it could not end well.
+  bool drain() {
     bool clean = true;
     for (auto& [id, worker] : workers_) worker.signal(SIGTERM);
     for (auto& [id, worker] : workers_) {
       if (worker.running() && !worker.wait(10'000)) clean = false;
     }
-    const auto code = server_.stop(10'000);
-    if (!code || *code != 0) {
-      *error = "the server did not drain cleanly";
-      clean = false;
-    }
-    story_->clean_end = clean;
-    return true;
+    return server_.stop(10'000) == 0 && clean;
   }
 
   const StoryOptions& options_;
@@ -338,6 +368,7 @@ class Stage {
   const std::string db_;
   ServerProcess server_;
   std::map<std::string, Process> workers_;
+  std::vector<std::pair<std::string, pid_t>> started_;  // each process ever started
   std::string suspended_;
   bool resumed_ = false;
 };

@@ -7,12 +7,11 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "driver/process.h"
-#include "internal/raw_client.h"
+#include "rota/v1/job.pb.h"
+#include "rota/v1/scheduler.pb.h"
 
 namespace rota::driver {
 
@@ -33,16 +32,12 @@ inline constexpr int kServerDiesOnDay = 2;
 inline constexpr const char* kQueue = "invoices";
 inline constexpr const char* kScheduler = "invoices/daily";
 
-struct Fault {
-  std::string text;
-};
-
 struct Story {
   std::int64_t first_tick_ms = 0;
   std::string address;
   std::vector<std::string> declared;  // "node-a created", ...
   std::vector<v1::Run> runs;          // of the ten ticks, oldest first, with their jobs
-  std::vector<v1::Job> jobs;          // with attempts, in the order of the ticks
+  std::vector<v1::Job> jobs;          // of the same runs, with attempts; empty where none fired
   std::map<int, std::string> faults;  // by day, what was done
   std::string late_finish_reason;     // what the server said to the stale token
   std::uint64_t late_finish_token = 0;
@@ -50,8 +45,9 @@ struct Story {
   std::size_t found = 0;         // of them, after it was back
   std::int64_t server_down_ms = 0;
   std::int64_t took_ms = 0;
-  bool clean_end = false;                 // server drained with 0, nothing left behind
-  std::vector<std::string> left_running;  // with --keep
+  bool drained = false;                   // workers and server ended by themselves after SIGTERM
+  std::vector<std::string> left_behind;   // what lives on, seen after the end: "w1 pid 4711"
+  std::vector<std::string> left_running;  // with --keep, on purpose; not among left_behind
 };
 
 // False with *error when it could not be run to its end.
