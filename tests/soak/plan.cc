@@ -19,6 +19,9 @@ std::vector<Kill> plan_kills(std::uint64_t seed) {
   };
   add(5 + below(random, 3), false);
   add(3 + below(random, 2), true);
+  Kill& last = kills.back();
+  last.aimed = true;
+  last.at *= kAimedEarly;
   std::stable_sort(kills.begin(), kills.end(),
                    [](const Kill& a, const Kill& b) { return a.at < b.at; });
   return kills;

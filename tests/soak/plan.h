@@ -37,7 +37,11 @@ struct Kill {
   bool aimed = false;  // while clients wait for answers, which may then never come
 };
 
-// At least 5 of workers and 3 of the server, in the order of progress.
+// Until this share of the progress clients have jobs to send, whatever the backlog.
+inline constexpr double kAimedEarly = 0.4;
+
+// At least 5 of workers and 3 of the server, in the order of progress. One of the server is aimed
+// and not later than kAimedEarly, so that answers are lost in every round.
 std::vector<Kill> plan_kills(std::uint64_t seed);
 
 struct PlannedJob {

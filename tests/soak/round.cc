@@ -23,7 +23,11 @@ Round::Round(RoundOptions options)
       random_(options_.seed + 1),
       kills_(plan_kills(options_.seed)),
       server_(options_.server, options_.folder + "/data", options_.folder + "/server.log",
-              "127.0.0.1:0") {}
+              "127.0.0.1:0") {
+  for (const Kill& kill : kills_) {
+    ++(kill.server ? conduct_.planned_server_kills : conduct_.planned_worker_kills);
+  }
+}
 
 Round::~Round() { stop_clients(); }
 
@@ -137,14 +141,13 @@ void Round::kill_what_is_due() {
 }
 
 void Round::kill_server(const Kill& kill) {
-  ++server_kills_;
   if (kill.aimed) {
     progress_.burst = true;
     const std::int64_t begin_ms = mono_ms();
     while (progress_.in_flight < 2 && mono_ms() - begin_ms < kAimMs) std::this_thread::yield();
     progress_.pause(kill.delay_ms / 8);
   }
-  server_.kill();
+  if (server_.kill()) ++conduct_.server_kills;
   progress_.server_up = false;
   progress_.burst = false;
   progress_.pause(kill.down_ms);
@@ -153,10 +156,10 @@ void Round::kill_server(const Kill& kill) {
 }
 
 void Round::kill_worker(const Kill&) {
-  ++worker_kills_;
   const auto place = static_cast<std::size_t>(below(random_, workers_.size()));
   workers_[place].signal(SIGKILL);
-  workers_[place].wait(5'000);
+  const auto change = workers_[place].wait(5'000);
+  if (change && change->signal == SIGKILL) ++conduct_.worker_kills;
   start_worker(place);
 }
 
@@ -217,6 +220,9 @@ void Round::judge_all() {
   const auto queue = watch_->get_queue(get, patient());
   if (!queue) return fault("cannot read the counters: " + queue.error().message);
   figures_ = judge(acknowledged, jobs, queue->queue().counters(), &contradictions_);
+  conduct_.unknown = progress_.unknown;
+  conduct_.repeated = progress_.repeated;
+  judge_conduct(conduct_, figures_, &contradictions_);
 }
 
 void Round::check_offline() {
@@ -235,9 +241,10 @@ void Round::check_offline() {
 std::string Round::summary() const {
   std::ostringstream out;
   out << progress_.acknowledged << " acknowledged, " << progress_.unknown << " unknown answers, "
-      << figures_.jobs << " jobs: " << figures_.succeeded << " succeeded, " << figures_.dead
-      << " dead, " << figures_.attempts << " attempts, " << figures_.lost << " lost; killed "
-      << worker_kills_ << " workers, " << server_kills_ << " servers; most live "
+      << progress_.repeated << " of them repeated, " << figures_.jobs
+      << " jobs: " << figures_.succeeded << " succeeded, " << figures_.dead << " dead, "
+      << figures_.attempts << " attempts, " << figures_.lost << " lost; killed "
+      << conduct_.worker_kills << " workers, " << conduct_.server_kills << " servers; most live "
       << figures_.most_live << "; " << static_cast<double>(took_ms_ / 100) / 10 << " s";
   return out.str();
 }

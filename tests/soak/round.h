@@ -69,10 +69,11 @@ class Round {
   std::unique_ptr<internal::RawClient> watch_;
   Progress progress_;
   std::int64_t unfinished_ = 0;  // jobs, as the server counted last
-  int worker_kills_ = 0, server_kills_ = 0, worker_names_ = 0;
+  int worker_names_ = 0;
   std::int64_t began_ms_ = 0, took_ms_ = 0;
   Contradictions contradictions_;
   Figures figures_;
+  Conduct conduct_;
 };
 
 }  // namespace rota::soak

@@ -78,11 +78,13 @@ v1::JobSpec Submitter::next_spec() {
 
 template <class Response, class Call>
 bool Submitter::until_answered(Call call, Response* response) {
+  bool unknown = false;
   while (!progress_.over) {
     ++progress_.in_flight;
     Result<Response> answer = call();
     --progress_.in_flight;
     if (answer) {
+      if (unknown) ++progress_.repeated;
       *response = *std::move(answer);
       return true;
     }
@@ -92,7 +94,10 @@ bool Submitter::until_answered(Call call, Response* response) {
       fault_ = "an enqueue was refused: " + error.reason + " " + error.field + ": " + error.message;
       return false;
     }
-    if (error.may_have_happened) ++progress_.unknown;
+    if (error.may_have_happened && !unknown) {
+      unknown = true;
+      ++progress_.unknown;
+    }
     do {
       progress_.pause(10);
     } while (!progress_.server_up && !progress_.over);

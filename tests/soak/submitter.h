@@ -25,10 +25,11 @@ struct Acknowledged {
 // What the threads of a round share.
 struct Progress {
   std::atomic<std::int64_t> acknowledged{0};
-  std::atomic<std::int64_t> ended{0};    // jobs, as the server counted last
-  std::atomic<std::int64_t> unknown{0};  // answers that never came
-  std::atomic<int> in_flight{0};         // calls
-  std::atomic<bool> burst{false};        // clients send without a break, whatever waits
+  std::atomic<std::int64_t> ended{0};     // jobs, as the server counted last
+  std::atomic<std::int64_t> unknown{0};   // calls whose answer did not come at first
+  std::atomic<std::int64_t> repeated{0};  // of them, answered later
+  std::atomic<int> in_flight{0};          // calls
+  std::atomic<bool> burst{false};         // clients send without a break, whatever waits
   std::atomic<bool> server_up{false};
   std::atomic<bool> over{false};  // the round ends, done or not
 

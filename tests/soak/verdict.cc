@@ -186,4 +186,32 @@ Figures judge(const std::vector<Acknowledged>& acknowledged, const std::vector<v
   return figures;
 }
 
+void judge_conduct(const Conduct& conduct, const Figures& figures, Contradictions* contradictions) {
+  if (figures.most_live != kLimit) {
+    contradictions->add("the limit of " + std::to_string(kLimit) +
+                        " live leases was not reached: " + std::to_string(figures.most_live) +
+                        " at most");
+  }
+  const auto kills = [&](const char* whom, int planned, int struck, int least) {
+    const std::string of = std::string(" kills of ") + whom;
+    if (planned < least) {
+      contradictions->add("only " + std::to_string(planned) + of + " were planned, at least " +
+                          std::to_string(least) + " belong to a round");
+    }
+    if (struck != planned) {
+      contradictions->add(std::to_string(struck) + of + " struck, " + std::to_string(planned) +
+                          " were planned");
+    }
+  };
+  kills("workers", conduct.planned_worker_kills, conduct.worker_kills, kLeastWorkerKills);
+  kills("the server", conduct.planned_server_kills, conduct.server_kills, kLeastServerKills);
+  if (conduct.unknown == 0) {
+    contradictions->add("no answer was lost, so no call was repeated");
+  }
+  if (conduct.repeated != conduct.unknown) {
+    contradictions->add(std::to_string(conduct.unknown) + " answers were lost, " +
+                        std::to_string(conduct.repeated) + " of them came when asked for again");
+  }
+}
+
 }  // namespace rota::soak

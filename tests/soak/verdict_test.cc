@@ -153,5 +153,77 @@ TEST_F(VerdictTest, Counters) {
   EXPECT_THAT(found(), HasSubstr("the counter running is 1, there are 0"));
 }
 
+// A round that was one; each test takes one thing away.
+class ConductTest : public testing::Test {
+ protected:
+  std::string found() {
+    Contradictions contradictions;
+    judge_conduct(conduct_, figures_, &contradictions);
+    std::string text;
+    for (const std::string& one : contradictions.shown()) text += one + "\n";
+    return text;
+  }
+
+  Conduct conduct_{.planned_worker_kills = 6,
+                   .planned_server_kills = 3,
+                   .worker_kills = 6,
+                   .server_kills = 3,
+                   .unknown = 4,
+                   .repeated = 4};
+  Figures figures_{.jobs = 3, .succeeded = 3, .most_live = kLimit};
+};
+
+TEST_F(ConductTest, AllIsWell) { EXPECT_EQ(found(), ""); }
+
+TEST_F(ConductTest, TheLimitWasNotReached) {
+  figures_.most_live = kLimit - 1;
+  EXPECT_EQ(found(), "the limit of 7 live leases was not reached: 6 at most\n");
+}
+
+TEST_F(ConductTest, AKillDidNotStrike) {
+  conduct_.worker_kills = 5;
+  EXPECT_EQ(found(), "5 kills of workers struck, 6 were planned\n");
+  conduct_.worker_kills = 6;
+  conduct_.server_kills = 2;
+  EXPECT_EQ(found(), "2 kills of the server struck, 3 were planned\n");
+}
+
+TEST_F(ConductTest, TooFewKillsWerePlanned) {
+  conduct_.planned_worker_kills = conduct_.worker_kills = 4;
+  EXPECT_EQ(found(), "only 4 kills of workers were planned, at least 5 belong to a round\n");
+  conduct_.planned_worker_kills = conduct_.worker_kills = 5;
+  conduct_.planned_server_kills = conduct_.server_kills = 2;
+  EXPECT_EQ(found(), "only 2 kills of the server were planned, at least 3 belong to a round\n");
+}
+
+TEST_F(ConductTest, NoAnswerWasLost) {
+  conduct_.unknown = conduct_.repeated = 0;
+  EXPECT_EQ(found(), "no answer was lost, so no call was repeated\n");
+}
+
+TEST_F(ConductTest, ALostAnswerWasNotAskedForAgain) {
+  conduct_.repeated = 3;
+  EXPECT_EQ(found(), "4 answers were lost, 3 of them came when asked for again\n");
+}
+
+// Whatever the seed: enough kills, in order, and one that is aimed at answers on their way while
+// every client still sends.
+TEST(PlanTest, EachRoundHasItsKills) {
+  for (std::uint64_t seed = 0; seed < 1'000; ++seed) {
+    int workers = 0, servers = 0, aimed_early = 0;
+    double before = 0;
+    for (const Kill& kill : plan_kills(seed)) {
+      EXPECT_GE(kill.at, before);
+      EXPECT_LT(kill.at, 1.0);
+      before = kill.at;
+      ++(kill.server ? servers : workers);
+      if (kill.server && kill.aimed && kill.at <= kAimedEarly) ++aimed_early;
+    }
+    EXPECT_GE(workers, kLeastWorkerKills) << seed;
+    EXPECT_GE(servers, kLeastServerKills) << seed;
+    EXPECT_GE(aimed_early, 1) << seed;
+  }
+}
+
 }  // namespace
 }  // namespace rota::soak
