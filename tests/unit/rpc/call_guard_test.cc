@@ -5,8 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
+#include <fstream>
 #include <set>
+#include <sstream>
 #include <string>
+#include <string_view>
 
 #include "rota/v1/admin_service.pb.h"
 #include "rota/v1/job_service.pb.h"
@@ -56,6 +60,40 @@ TEST(MethodTable, EveryRequestNamesItsNamespace) {
         EXPECT_EQ(field->number(), 1) << request->full_name();
       }
     }
+  }
+}
+
+std::string source_of(std::string_view service) {
+  std::string file;  // "JobService" is in job_service.cc
+  for (const char c : service) {
+    if (c >= 'A' && c <= 'Z' && !file.empty()) file += '_';
+    file += static_cast<char>(std::tolower(c));
+  }
+  std::ifstream in(std::string(ROTA_RPC_SOURCES) + "/" + file + ".cc");
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// Which line of the table a handler shows to the guard cannot be seen from outside while both lines
+// are of one class. So the text of the handlers is read: the first thing each does is to ask the
+// guard, for itself.
+TEST(MethodTable, EveryHandlerAsksTheGuardForItself) {
+  const std::string admit = "context_.guard.admit(*call, Method::k";
+  for (const auto& info : method_table()) {
+    SCOPED_TRACE(std::string(info.service) + "/" + std::string(info.name));
+    const std::string source = source_of(info.service);
+    const auto handler = source.find("Reactor* " + std::string(info.name) + "(");
+    ASSERT_NE(handler, std::string::npos);
+    const auto asked = source.find(admit, handler);
+    ASSERT_NE(asked, std::string::npos);
+    EXPECT_GT(source.find("Reactor* ", handler + 1), asked) << "another handler's";
+    const std::string own = std::string(info.service) + std::string(info.name) + ",";
+    EXPECT_EQ(source.substr(asked + admit.size(), own.size()), own);
+    // Nothing but the name of the result stands before it.
+    const auto body = source.find("{", handler);
+    const std::string before = source.substr(body + 1, asked - body - 1);
+    EXPECT_EQ(before.find(';'), std::string::npos) << before;
   }
 }
 
