@@ -283,7 +283,13 @@ TEST(JobToWire, ChangedFieldsAndTheRunningAttemptShow) {
   lost.ended_ms = kNow;
   lost.outcome = model::AttemptOutcome::kLost;
   rows.side->history.push_back(lost);
-  rows.running = runtime::RunningAttempt{rows.key, 42, 2, "w-1", "s-1", kNow, 13};
+  rows.running = runtime::RunningAttempt{
+      .key = rows.key,
+      .token = 42,
+      .attempt = 2,
+      .holder = std::make_shared<const core::LeaseHolder>(core::LeaseHolder{"w-1", "s-1"}),
+      .granted_ms = kNow,
+      .granted_seq = 13};
   v1::Job job;
   job_to_wire(rows, /*with_payload=*/false, &job);
   EXPECT_EQ(job.priority(), 200);

@@ -123,7 +123,7 @@ TEST(LeaseBoard, ARestartKnowsTheLeasesThatHaveNotEnded) {
   const auto running = board.find(job(1, 1));
   ASSERT_TRUE(running);
   EXPECT_EQ(running->token, 11U);
-  EXPECT_EQ(running->session_id, "s");
+  EXPECT_EQ(running->holder->session_id, "s");
 }
 
 TEST(LeaseBoard, ADamagedGrantRecordIsRefused) {

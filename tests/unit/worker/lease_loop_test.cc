@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,7 +46,7 @@ struct LeaseLoopTest : testing::Test {
              {.granted = [this](LeaseReply reply, BootTime) { granted += reply.grants.size(); },
               .wake = [] {},
               .ended = [this] { ended = true; }},
-             [](int, const std::string&) {}) {}
+             [](int, std::string_view) {}) {}
 
   void step() { loop.step(BootClock::now()); }
 
