@@ -136,7 +136,7 @@ TEST_F(RestartTest, ClosedStandardFilesAreNotGivenToTheStore) {
       [&] {
         std::error_code none;
         for (const auto& entry : fs::directory_iterator(files, none)) {
-          if (target(entry.path().filename()).ends_with(".log")) return true;
+          if (target(entry.path().filename()).starts_with(data + "/db/")) return true;
         }
         return false;
       },
