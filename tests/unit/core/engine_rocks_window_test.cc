@@ -6,9 +6,12 @@
 // the end every job has ended once, none is lost.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <random>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "conformance/store_files.h"
 #include "store/open.h"
@@ -25,7 +28,7 @@ constexpr std::size_t kJobs = 5'000;
 
 class WindowRun {
  public:
-  WindowRun() : h_(options(), opener()) {
+  explicit WindowRun(std::uint64_t seed) : rng_(seed), h_(options(), opener()) {
     h_.set_checks(false);  // each check reads everything; done at a few points below
     h_.queue("q", with_retry(retries(1'000, 0)));
   }
@@ -230,7 +233,7 @@ class WindowRun {
   }
 
   TempDirectory directory_;
-  std::mt19937_64 rng_{20'261'129};
+  std::mt19937_64 rng_;
   EngineHarness h_;
   std::map<CallId, core::CommandBody> open_;
   std::vector<core::CommandBody> again_;
@@ -246,7 +249,22 @@ class WindowRun {
   std::uint64_t next_request_ = 1;
 };
 
-TEST(EngineRocksWindow, EveryGrantIsTheLeastReadyKeyAndNoneIsLost) { WindowRun().run(); }
+// The seed is in the name of the test, and ROTA_WINDOW_SEED=N runs that one in their place.
+class EngineRocksWindowSeeds : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(EngineRocksWindowSeeds, EveryGrantIsTheLeastReadyKeyAndNoneIsLost) {
+  SCOPED_TRACE("seed " + std::to_string(GetParam()));
+  WindowRun(GetParam()).run();
+}
+
+std::vector<std::uint64_t> seeds() {
+  const char* only = std::getenv("ROTA_WINDOW_SEED");
+  if (only != nullptr) return {std::strtoull(only, nullptr, 10)};
+  return {20'261'129, 1, 77'777};
+}
+
+INSTANTIATE_TEST_SUITE_P(Seed, EngineRocksWindowSeeds, ::testing::ValuesIn(seeds()),
+                         [](const auto& seed) { return std::to_string(seed.param); });
 
 // A purge moves the heads along: the first lease afterwards does not cross what it deleted.
 TEST(EngineRocksWindow, FirstLeaseAfterAPurgeIsABoundedScan) {
