@@ -28,8 +28,8 @@ struct JobKey {
   std::uint64_t seq = 0;      // dense per queue, from 1
   friend bool operator==(const JobKey&, const JobKey&) = default;
   friend std::strong_ordering operator<=>(const JobKey& a, const JobKey& b) {
-    if (auto c = a.queue <=> b.queue; c != 0) return c;
-    if (auto c = b.priority <=> a.priority; c != 0) return c;
+    if (auto c = a.queue <=> b.queue; c != 0) return c;        // NOLINT(modernize-use-nullptr)
+    if (auto c = b.priority <=> a.priority; c != 0) return c;  // NOLINT(modernize-use-nullptr)
     return a.seq <=> b.seq;
   }
   bool valid() const { return queue != 0; }

@@ -54,11 +54,11 @@ class [[nodiscard]] Result {
   using error_type = Error;
 
   Result() requires std::is_default_constructible_v<T> : state_(std::in_place_index<0>) {}
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
 
   template <class U = T>
   requires(std::is_constructible_v<T, U&&> && !std::is_same_v<std::decay_t<U>, Error> &&
-           !std::is_same_v<std::decay_t<U>, Result>) Result(U&& value)
+           !std::is_same_v<std::decay_t<U>, Result>) Result(U&& value)  // NOLINT: implicit
       : state_(std::in_place_index<0>, std::forward<U>(value)) {}
 
   bool has_value() const noexcept { return state_.index() == 0; }
