@@ -31,9 +31,8 @@ v1::ServerInfo::Pressure pressure_to_wire(core::Pressure pressure) {
 
 v1::ServerInfo::ClockState clock_to_wire(const core::EngineStats& stats) {
   if (stats.behind_ms > 0) return v1::ServerInfo::CLOCK_STATE_BEHIND;
-  if (stats.deletions_held || stats.schedulers_held) {
-    return v1::ServerInfo::CLOCK_STATE_STEPPED_AHEAD;
-  }
+  // Schedulers are held back for less time after such a step, and on a nearly full disk as well.
+  if (stats.deletions_held) return v1::ServerInfo::CLOCK_STATE_STEPPED_AHEAD;
   return v1::ServerInfo::CLOCK_STATE_OK;
 }
 

@@ -76,6 +76,9 @@ TEST(Failure, AFullDiskRefusesNewWorkAndLetsWorkEnd) {
   server.enqueue("q");  // its commit tells the loop
   const grpc::Status refused = try_enqueue(server);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(server.info().pressure(), v1::ServerInfo::PRESSURE_REFUSE_NEW);
+  EXPECT_EQ(server.info().clock_state(), v1::ServerInfo::CLOCK_STATE_OK)
+      << "schedulers wait for it";
   EXPECT_EQ(server.finish("s1", leased.jobs(0)).job().state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_FALSE(server.stop_wanted());
   server.disk().set_pressure(core::Pressure::kOk);
