@@ -201,7 +201,11 @@ int run_verb(const Noun& noun, const Verb& verb, std::vector<std::string> words,
     context.out.note(fmt::format("  {} --help shows the usage", app->get_name()));
     return code;
   }
-  const auto extras = app->remaining();
+  auto extras = app->remaining();
+  // The mark behind which all words are arguments is no word itself.
+  if (const auto mark = std::find(extras.begin(), extras.end(), "--"); mark != extras.end()) {
+    extras.erase(mark);
+  }
   if (!extras.empty()) return refuse_extras(context.out, *app, extras);
   context.flag_of = [&app = *app](std::string_view field) { return flag_of(app, field); };
   if (auto ok = check_values(*app); !ok) return context.fail(ok.error());

@@ -66,7 +66,8 @@ class LineParser {
       if (reader_.at_end()) return true;
       return json_fault("something follows the object");
     }
-    return reader_.ok() ? false : json_fault(reader_.fault());
+    // A fault that a field was named for stays.
+    return reader_.ok() || !error_->reason.empty() ? false : json_fault(reader_.fault());
   }
 
  private:
@@ -86,6 +87,12 @@ class LineParser {
       reader_.read_raw(&raw);  // finds the fault
       return false;
     }
+    return field_fault(std::string(field), fmt::format("must be {}", wanted));
+  }
+
+  // The text is a number, but none that fits; any other fault is one of the text.
+  bool wrong_number(std::string_view field, const char* wanted) {
+    if (!reader_.is_number_fault()) return false;
     return field_fault(std::string(field), fmt::format("must be {}", wanted));
   }
 
@@ -140,7 +147,7 @@ class LineParser {
   bool integer(std::string_view field, std::int32_t* out) {
     if (reader_.peek() != Kind::kNumber) return wrong_kind(field, "a whole number");
     std::int64_t value = 0;
-    if (!reader_.read_integer(&value)) return false;
+    if (!reader_.read_integer(&value)) return wrong_number(field, "a whole number");
     if (value < std::numeric_limits<std::int32_t>::min() ||
         value > std::numeric_limits<std::int32_t>::max()) {
       return field_fault(std::string(field), fmt::format("{} is out of range", value));
@@ -150,7 +157,7 @@ class LineParser {
   }
   bool number(std::string_view field, double* out) {
     if (reader_.peek() != Kind::kNumber) return wrong_kind(field, "a number");
-    return reader_.read_double(out);
+    return reader_.read_double(out) || wrong_number(field, "a number that can be held");
   }
   bool instant(std::string_view field, google::protobuf::Timestamp* out) {
     if (!text(field, &scratch_)) return false;

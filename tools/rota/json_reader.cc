@@ -293,6 +293,7 @@ bool JsonReader::read_integer(std::int64_t* out) {
   std::from_chars(raw.data(), raw.data() + raw.size(), value);
   // Beyond 2^53 a number with a point or exponent is no longer certain to be what was meant.
   if (value != std::floor(value) || std::fabs(value) > 9007199254740992.0) {
+    number_fault_ = ok();
     return fail("expected a whole number");
   }
   *out = static_cast<std::int64_t>(value);
@@ -303,8 +304,9 @@ bool JsonReader::read_double(double* out) {
   std::string_view raw;
   if (!scan_number(&raw)) return false;
   const auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), *out);
-  return error == std::errc() && end == raw.data() + raw.size() ? true
-                                                                : fail("a number out of range");
+  if (error == std::errc() && end == raw.data() + raw.size()) return true;
+  number_fault_ = ok();
+  return fail("a number out of range");
 }
 
 bool JsonReader::skip_value() {

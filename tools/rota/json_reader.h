@@ -43,6 +43,8 @@ class JsonReader {
   bool at_end();
 
   bool ok() const { return fault_ == nullptr; }
+  // The fault is a number that is well-formed and does not fit what was asked for.
+  bool is_number_fault() const { return number_fault_; }
   // A sentence with the position, "expected ':' at byte 12"; "" while ok().
   std::string fault() const;
 
@@ -61,6 +63,7 @@ class JsonReader {
   bool first_ = false;  // just after an opening bracket
   std::string key_;     // holds a key that had escapes
   const char* fault_ = nullptr;
+  bool number_fault_ = false;
 };
 
 // Whether a text can be given to a JsonReader: well-formed UTF-8.

@@ -208,6 +208,12 @@ TEST(CommandLine, DestructiveVerbsNeedYesWhereNobodyCanBeAsked) {
   }
 }
 
+TEST(CommandLine, BehindTheMarkAllWordsAreArguments) {
+  EXPECT_EQ(run({"--server", "127.0.0.1:1", "queue", "get", "--", "-x"}).code, 6);
+  EXPECT_EQ(run({"queue", "list", "--server", "127.0.0.1:1", "--"}).code, 6);
+  EXPECT_EQ(run({"queue", "get", "--", "-x", "-y"}).code, 2);
+}
+
 TEST(CommandLine, NamesThatAreWordsOfTheProgramAreNames) {
   // The server is asked for them, so the connection is what fails.
   EXPECT_EQ(run({"queue", "get", "list", "--server", "127.0.0.1:1"}).code, 6);

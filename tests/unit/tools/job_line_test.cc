@@ -105,6 +105,9 @@ TEST(JobLine, NamesTheFieldAtFault) {
   };
   EXPECT_EQ(field(R"({"queue": 1})"), "queue");
   EXPECT_EQ(field(R"({"priority": "high"})"), "priority");
+  EXPECT_EQ(field(R"({"priority": 1.5})"), "priority");
+  EXPECT_EQ(field(R"({"priority": 1e300})"), "priority");
+  EXPECT_EQ(field(R"({"retry": {"backoff": {"factor": 1e999}}})"), "retry.backoff.factor");
   EXPECT_EQ(field(R"({"retry": {"maxAttempts": 0}})"), "retry.maxAttempts");
   EXPECT_EQ(field(R"({"retry": {"maxAttempts": -3}})"), "retry.maxAttempts");
   EXPECT_EQ(field(R"({"retry": {"backoff": {"factor": 0}}})"), "retry.backoff.factor");
