@@ -185,6 +185,7 @@ void Server::start_loop() {
       *port_, *store_, &executor_, readers_, clock_, options,
       [this](const std::vector<core::JobEvent>& events) {
         leases_.publish(events);
+        events_.publish(events);
         waiters_.publish(events);
       },
       [this](const store::Failure& failure) {
@@ -200,6 +201,7 @@ std::optional<Stop> Server::listen() {
       .loop = *loop_,
       .store = *store_,
       .leases = leases_,
+      .events = events_,
       .waiters = waiters_,
       .workers = workers_,
       .readers = readers_,

@@ -19,6 +19,7 @@
 #include "core/engine.h"
 #include "rpc/context.h"
 #include "rpc/grpc_server.h"
+#include "runtime/event_ring.h"
 #include "runtime/lease_board.h"
 #include "runtime/local_zones.h"
 #include "runtime/reader_pool.h"
@@ -101,6 +102,7 @@ class Server {
   std::unique_ptr<core::Engine> engine_;
   std::unique_ptr<runtime::EnginePort> port_;
   runtime::LeaseBoard leases_;
+  runtime::EventRing events_;
   runtime::WorkerBoard workers_;
   runtime::Timer timer_;
   runtime::Waiters waiters_{timer_};

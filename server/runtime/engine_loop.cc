@@ -52,7 +52,8 @@ void reach_reply_point(const core::ReplyBody& body) {
   if (std::holds_alternative<core::EnqueueReply>(body)) base::fail_point("before_enqueue_reply");
   if (std::holds_alternative<core::FinishReply>(body)) base::fail_point("before_finish_reply");
   if (std::holds_alternative<core::JobReply>(body)) base::fail_point("before_job_reply");
-  if (std::holds_alternative<core::OperationReply>(body)) base::fail_point("before_operation_reply");
+  if (std::holds_alternative<core::OperationReply>(body))
+    base::fail_point("before_operation_reply");
   if (std::holds_alternative<core::QueueReply>(body)) base::fail_point("before_queue_reply");
   if (std::holds_alternative<core::SchedulerReply>(body)) {
     base::fail_point("before_scheduler_reply");
@@ -511,6 +512,7 @@ void EngineLoop::deliver_apart(Call call, core::Reply reply) {
     deliver(std::move(shared->first), std::move(shared->second));
     std::lock_guard lock(mutex_);
     --answers_apart_;
+    wake_locked();
     idle_.notify_all();
   };
   if (!answers_.submit_first(work)) work();
@@ -629,7 +631,8 @@ bool EngineLoop::sleep() {
     // While a commit is in flight a few commands are not worth another look; it ends by itself.
     if (!in_flight_ || waits_at_least(kWakeAtCommandsInFlight, kWakeAtBytesInFlight)) return true;
   }
-  if (stopping_ && !in_hand && queue_.empty() && !touched_) {
+  // An answer on its way may come back as a grant that nobody took.
+  if (stopping_ && !in_hand && answers_apart_ == 0 && queue_.empty() && !touched_) {
     lock.unlock();
     end_all(base::make_error(Reason::kDraining, "the server is shutting down"));
     return false;

@@ -15,6 +15,7 @@
 #include "core/schedule/time_zone.h"
 #include "core/store.h"
 #include "runtime/engine_loop.h"
+#include "runtime/event_ring.h"
 #include "runtime/lease_board.h"
 #include "runtime/reader_pool.h"
 #include "runtime/timer.h"
@@ -76,6 +77,7 @@ struct Services {
   EngineLoop& loop;
   const core::ShardStore& store;  // snapshot_read() and load() on reader threads
   LeaseBoard& leases;
+  EventRing& events;
   Waiters& waiters;
   WorkerBoard& workers;
   ReaderPool& readers;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr Millis kQuick{50};            // an empty answer that came sooner did not wait
 constexpr int kHurriedFailuresMax = 3;  // a server that is away while the worker stops
+constexpr int kHurriesMax = 3;          // repeats that end a poll whose own answer is missing
 
 }  // namespace
 
@@ -70,6 +71,7 @@ std::optional<LeaseCall> LeaseLoop::next_call(BootTime now, BootTime& again) {
     poll_->slots = std::min(options_.concurrency - active_, base::limits::kLeaseJobsMax);
   }
   poll_->hurried = stopping_;
+  if (stopping_) ++poll_->hurries;
   poll_->out += 1;
   poll_->last_sent = ++sends_;
   return LeaseCall{.queues = options_.queues,
@@ -100,7 +102,13 @@ void LeaseLoop::on_answer(int number, BootTime sent, Result<LeaseReply> answer) 
       const bool newest = number == poll_->last_sent;
       fresh = only_new(*std::move(answer));
       active_ += static_cast<int>(fresh.grants.size());
-      if (newest || poll_->out == 0) close_poll();
+      if (newest && poll_->out > 0 && empty && stopping_ && poll_->hurries < kHurriesMax) {
+        // This answer says nothing of a first call that has not arrived yet: it would then wait for
+        // jobs that nobody here expects any more.
+        poll_->hurried = false;
+      } else if (newest || poll_->out == 0) {
+        close_poll();
+      }
       if (empty) {
         on_empty(sent);
       } else {

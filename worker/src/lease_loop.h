@@ -57,6 +57,7 @@ class LeaseLoop {
     int out = 0;           // calls without answer
     int last_sent = 0;     // number of the newest of them
     bool hurried = false;  // the repeat that does not wait was sent
+    int hurries = 0;       // such repeats so far
     int failures = 0;
     std::unordered_set<std::uint64_t> seen{};  // tokens that were taken
   };

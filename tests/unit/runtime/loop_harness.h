@@ -166,15 +166,21 @@ class FakeEngine final : public EnginePort {
   }
   core::EngineStats stats() const override { return {}; }
 
-  // Decides a parked call: a grant of one job in the turn being built. On the loop thread.
+  // Decides a parked call: a grant in the turn being built. On the loop thread.
   void grant(core::CallId call, core::GrantedJob job) {
+    grant(call, std::vector<core::GrantedJob>{std::move(job)});
+  }
+  void grant(core::CallId call, std::vector<core::GrantedJob> jobs) {
     std::lock_guard lock(mutex_);
     std::erase(parked_, call);
     if (!batch_) batch_ = std::make_shared<core::Batch>();
     batch_->put(core::Keyspace::kGrant, "grant" + std::to_string(call), "value");
     core::LeaseReply reply;
-    events_.push_back({.kind = core::JobEvent::Kind::kGranted, .key = job.key, .token = job.token});
-    reply.jobs.push_back(std::move(job));
+    for (core::GrantedJob& job : jobs) {
+      events_.push_back(
+          {.kind = core::JobEvent::Kind::kGranted, .key = job.key, .token = job.token});
+      reply.jobs.push_back(std::move(job));
+    }
     replies_.push_back({.call = call, .body = std::move(reply)});
   }
   // Another row of the turn being built.

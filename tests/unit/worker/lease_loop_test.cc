@@ -92,5 +92,37 @@ TEST_F(LeaseLoopTest, ARepeatThatWasOvertakenByItsFirstCallIsSentAgain) {
   EXPECT_TRUE(loop.has_ended());
 }
 
+// The repeat is handled before the first call has even arrived: what that one then brings is taken.
+TEST_F(LeaseLoopTest, AFirstCallThatArrivesLateIsWaitedForAndWhatItBringsIsTaken) {
+  step();
+  loop.stop();
+  step();
+  port.calls[1].done(LeaseReply{});
+  EXPECT_FALSE(loop.has_ended());
+  step();
+  ASSERT_EQ(port.calls.size(), 3U);
+  EXPECT_EQ(port.calls[2].call.wait, Millis(0));
+  LeaseReply late;
+  late.grants.push_back({.job_id = "j", .fencing_token = 7});
+  port.calls[0].done(late);
+  EXPECT_EQ(granted, 1U);
+  port.calls[2].done(late);  // the same grant again
+  EXPECT_EQ(granted, 1U);
+  EXPECT_TRUE(loop.has_ended());
+}
+
+TEST_F(LeaseLoopTest, AFirstCallThatIsNeverAnsweredIsNotWaitedForWithoutEnd) {
+  step();
+  loop.stop();
+  for (std::size_t i = 1; i <= 3; ++i) {
+    step();
+    ASSERT_EQ(port.calls.size(), i + 1);
+    port.calls[i].done(LeaseReply{});
+  }
+  step();
+  EXPECT_EQ(port.calls.size(), 4U);
+  EXPECT_TRUE(loop.has_ended());
+}
+
 }  // namespace
 }  // namespace rota::internal
