@@ -31,7 +31,8 @@ struct CallOptions {
 };
 
 // Thread-safe; copies share one connection. A request whose `request_id` is empty gets one, so that
-// every repeat is safe; src/repeat.h has the table of what a repeat means for each method. Messages are taken as they are: the namespace is the caller's to fill.
+// every repeat is safe; src/repeat.h has the table of what a repeat means for each method. Messages
+// are taken as they are: the namespace is the caller's to fill.
 class RawClient {
  public:
   // Does no I/O. kInvalid for options out of bounds.

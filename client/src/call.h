@@ -185,7 +185,7 @@ class CallbackCall final : public CancellableContext {
   void cancel() override {
     CancellableContext::cancel();
     std::lock_guard lock(this->mutex_);  // an alarm must not be set and cancelled at once
-    alarm_.Cancel();
+    if (alarm_) alarm_->Cancel();
   }
 
  private:
@@ -216,9 +216,11 @@ class CallbackCall final : public CancellableContext {
     }
     std::lock_guard lock(this->mutex_);
     // A cancel just before this is seen by next_try after the pause, at most a second later.
-    alarm_.Set(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                            gpr_time_from_millis(pause->count(), GPR_TIMESPAN)),
-               [this](bool) { next_try(); });
+    // A new one each time: the callback of the last may still be on its way out of next_try().
+    alarm_ = std::make_unique<grpc::Alarm>();
+    alarm_->Set(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                             gpr_time_from_millis(pause->count(), GPR_TIMESPAN)),
+                [this](bool) { next_try(); });
   }
 
   void finish(Result<Response> result) {
@@ -236,7 +238,7 @@ class CallbackCall final : public CancellableContext {
   Repeats repeats_;
   Start start_;
   Done done_;
-  grpc::Alarm alarm_;
+  std::unique_ptr<grpc::Alarm> alarm_;
 };
 
 }  // namespace rota::internal

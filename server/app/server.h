@@ -71,6 +71,7 @@ class Server {
   runtime::EngineLoop& loop() { return *loop_; }
   const core::ShardStore& store() const { return *store_; }
   runtime::LeaseBoard& leases() { return leases_; }
+  const runtime::Waiters& waiters() const { return waiters_; }
 
   // Drains and closes: health NOT_SERVING, opening calls refused, parked calls answered, what is in
   // flight finished within `timeout_ms`, then the store is closed. Idempotent; not on a thread of

@@ -42,6 +42,16 @@ bool EngineImpl::on(const LeaseJobs& c, const Command& cmd, Lookup&) {
     e.retry_after_ms = 1000;
     return reply(cmd.call, std::move(e)), true;
   }
+  if (const auto own = polls_by_session_.find(c.session_id);
+      own != polls_by_session_.end() &&
+      own->second.size() >= static_cast<std::size_t>(base::limits::kParkedPollsPerSessionMax)) {
+    Error e =
+        base::make_error(Reason::kTooManyPolls,
+                         "the limit is " + std::to_string(base::limits::kParkedPollsPerSessionMax) +
+                             " parked lease calls of one session");
+    e.retry_after_ms = 1000;
+    return reply(cmd.call, std::move(e)), true;
+  }
   poll->call = cmd.call;
   poll->name_space = cmd.name_space;
   poll->principal = cmd.principal;

@@ -99,13 +99,15 @@ TEST(Drain, AWaiterIsAnsweredToo) {
     status = std::move(s);
     changed.notify_all();
   });
-  // The call is there when the loop has nothing else and a later call has been answered.
-  server.get(id);
+  ASSERT_TRUE(eventually([&] { return server.server().waiters().size() == 1; }));
   const auto began = Clock::now();
   server.stop(10'000);
   EXPECT_LT(Clock::now() - began, std::chrono::seconds(3));
   std::unique_lock lock(mutex);
   ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(10), [&] { return status.has_value(); }));
+  EXPECT_TRUE(status->ok()) << status->error_message();
+  EXPECT_FALSE(response.finished());
+  EXPECT_EQ(response.job().state(), v1::JOB_STATE_READY);
 }
 
 TEST(Drain, DataIsClosedCleanlyAndFoundAgain) {

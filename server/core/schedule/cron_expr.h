@@ -13,9 +13,10 @@
 //
 // Names and macros in any case; blanks and tabs separate fields and may stand at both ends; a
 // number has at most two digits, the whole text at most limits::kCronBytesMax bytes; a range may
-// not be reversed, and a step not larger than the number of values that it steps through. With both day fields restricted a day matches when either does; a field that
-// begins with * counts as not restricted, so its values then only narrow the other (Vixie's rule).
-// L, W and # are refused as not supported yet.
+// not be reversed, and a step not larger than the number of values that it steps through. With both
+// day fields restricted a day matches when either does; a field that begins with * counts as not
+// restricted, so its values then only narrow the other (Vixie's rule). L, W and # are refused as
+// not supported yet.
 #pragma once
 
 #include <cstdint>

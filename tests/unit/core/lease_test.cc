@@ -3,6 +3,7 @@
 // Lease calls: order, sizes, parking and waking, repeats by request id, callers that are gone.
 #include <gtest/gtest.h>
 
+#include "base/limits.h"
 #include "support/engine_harness.h"
 
 namespace rota::testing {
@@ -197,6 +198,22 @@ TEST(Lease, TooManyParkedCallsAreRefused) {
   h.send(poll({"q"}));
   h.settle();
   EXPECT_EQ(h.refusal(poll({"q"})).reason, Reason::kTooManyPolls);
+}
+
+TEST(Lease, ASessionThatParksCallsWithoutEndIsRefusedAndOthersAreNot) {
+  EngineHarness h;
+  h.queue("q");
+  for (int i = 0; i < base::limits::kParkedPollsPerSessionMax; ++i) h.send(poll({"q"}));
+  h.settle();
+  const auto refusal = h.refusal(poll({"q"}));
+  EXPECT_EQ(refusal.reason, Reason::kTooManyPolls);
+  EXPECT_NE(refusal.message.find("64 parked lease calls of one session"), std::string::npos)
+      << refusal.message;
+  auto other = poll({"q"});
+  other.session_id = "s2";
+  const auto parked = h.send(other);
+  h.settle();
+  EXPECT_FALSE(h.take(parked).has_value()) << "parked, not refused";
 }
 
 TEST(Lease, DrainAnswersEveryParkedCallAndGrantsNothing) {
