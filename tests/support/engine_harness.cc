@@ -47,9 +47,15 @@ void EngineHarness::open() {
     std::abort();
   }
   shadow_.load(*store_);
+  if (watcher_ != nullptr) watcher_->opened(*store_, now_);
   wake_mono_ms_ = now_.mono_ms;
   wake_wall_ms_ = now_.wall_ms;
   more_ = true;
+}
+
+void EngineHarness::watch(EngineWatcher* watcher) {
+  watcher_ = watcher;
+  if (watcher_ != nullptr) watcher_->opened(*store_, now_);
 }
 
 void EngineHarness::crash(bool keep_pending) {
@@ -87,14 +93,37 @@ CallId EngineHarness::send(core::CommandBody body) {
     lease->received_mono_ms = now_.mono_ms;
   }
   const CallId call = command.call;
+  tell(core::input::Apply{command, now_});
   engine_->apply(std::move(command), now_);
-  for (core::Reply& reply : engine_->take_immediate()) replies_[reply.call] = std::move(reply.body);
+  for (core::Reply& reply : engine_->take_immediate()) {
+    if (watcher_ != nullptr) watcher_->taken(reply);
+    replies_[reply.call] = std::move(reply.body);
+  }
   return call;
+}
+
+void EngineHarness::drop_call(CallId call) {
+  tell(core::input::DropCall{call});
+  engine_->drop_call(call);
+}
+void EngineHarness::stalled(std::int64_t gap_ms) {
+  tell(core::input::Stalled{gap_ms});
+  engine_->stalled(gap_ms);
+}
+void EngineHarness::hold_ticks(bool hold) {
+  tell(core::input::HoldTicks{hold});
+  engine_->hold_ticks(hold);
+}
+void EngineHarness::drain() {
+  tell(core::input::Drain{});
+  engine_->drain();
 }
 
 bool EngineHarness::seal() {
   if (in_flight_) return false;
+  tell(core::input::Seal{now_});
   core::Turn turn = engine_->seal(now_);
+  if (watcher_ != nullptr) watcher_->sealed(turn);
   more_ = turn.more;
   wake_mono_ms_ = turn.wake_mono_ms;
   wake_wall_ms_ = turn.wake_wall_ms;
@@ -128,6 +157,7 @@ bool EngineHarness::seal() {
 void EngineHarness::complete(core::CommitSeq seq, core::Outcome outcome) {
   ASSERT_EQ(outcome, core::Outcome::kCommitted);
   in_flight_ = false;
+  tell(core::input::Committed{seq, now_});
   engine_->committed(seq, now_);
   core::Turn turn = std::move(held_.front());
   held_.pop_front();
@@ -150,6 +180,7 @@ void EngineHarness::deliver_read(std::size_t index) {
   core::ReadDone read = std::move(reads_[index]);
   reads_.erase(reads_.begin() + static_cast<std::ptrdiff_t>(index));
   --reads_open_;
+  tell(core::input::Read{read, now_});
   engine_->apply(std::move(read), now_);
 }
 

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "conformance/held_executor.h"
+#include "core/command_log.h"
 #include "core/engine.h"
 #include "model/keys.h"
 #include "store/memory_store.h"
@@ -39,6 +40,18 @@ class NoZones final : public core::TimeZoneSource {
 // 2026-11-29T12:00:00Z, where the harness's wall clock begins.
 inline constexpr std::int64_t kHarnessStartMs = 1'795'953'600'000;
 
+// Sees what enters the engines of a harness and what leaves them, in order.
+class EngineWatcher {
+ public:
+  virtual ~EngineWatcher() = default;
+  // An engine was loaded from the store: the first, and another after each crash.
+  virtual void opened(const core::ShardStore& store, core::Now now) = 0;
+  virtual void entered(core::EngineInput what) = 0;
+  // An answer taken before its turn was sealed.
+  virtual void taken(const core::Reply& reply) = 0;
+  virtual void sealed(const core::Turn& turn) = 0;
+};
+
 class EngineHarness {
  public:
   using Opener = std::function<std::unique_ptr<core::ShardStore>(core::Executor&)>;
@@ -52,6 +65,9 @@ class EngineHarness {
   core::ShardStore& store() { return *store_; }
   store::MemoryDisk& disk() { return *disk_; }
   Shadow& shadow() { return shadow_; }
+  const core::EngineOptions& options() const { return options_; }
+  // From now on; nothing may have entered the engine before. It must outlive the harness.
+  void watch(EngineWatcher* watcher);
   // Comparing memory with the store reads everything; tests with many rows switch it off.
   void set_checks(bool on) { checks_ = on; }
 
@@ -94,6 +110,10 @@ class EngineHarness {
   void deliver_read(std::size_t index);
   std::size_t reads_open() const { return reads_open_; }
   bool more() const { return more_; }
+  void drop_call(core::CallId call);
+  void stalled(std::int64_t gap_ms);
+  void hold_ticks(bool hold);
+  void drain();
 
   // The process dies and another starts on what the disk has. A batch that was submitted and not
   // committed is kept or not. The monotonic clock goes on.
@@ -131,6 +151,10 @@ class EngineHarness {
 
  private:
   void open();
+  template <class Input>
+  void tell(const Input& what) {
+    if (watcher_ != nullptr) watcher_->entered(what);
+  }
   void complete(core::CommitSeq seq, core::Outcome outcome);
   void release(core::Turn& turn);
   void check();
@@ -143,6 +167,7 @@ class EngineHarness {
   std::unique_ptr<core::ShardStore> store_;
   std::unique_ptr<core::Engine> engine_;
   Shadow shadow_;
+  EngineWatcher* watcher_ = nullptr;
   bool checks_ = true;
   core::Now now_{kHarnessStartMs, 1'000'000};
   core::CallId next_call_ = 1;
