@@ -49,6 +49,8 @@ const char* pressure_sentence(core::Pressure pressure) {
              "end.";
     case core::Pressure::kReadOnly:
       return "The disk is full: nothing is accepted, and the server stops.";
+    case core::Pressure::kFailed:
+      return "The store has failed: nothing is accepted, and the server ends.";
   }
   return "";
 }
@@ -246,7 +248,7 @@ void Server::note_pressure(core::Pressure pressure) {
   if (pressure == core::Pressure::kSlow) return;  // comes and goes
   log::warn("store under pressure", {{"finding", pressure_sentence(pressure)}});
   // Nothing may be written any more: what runs is told by the end of its connection, and the rest
-  // waits on the disk. After a failed write the store has said so itself, and ends the process.
+  // waits on the disk. A store that has failed ends the process itself.
   if (pressure == core::Pressure::kReadOnly && setup_.on_stop_wanted) {
     setup_.on_stop_wanted(disk_full(setup_.options.data));
   }

@@ -351,7 +351,8 @@ EngineStats EngineImpl::stats() const {
   s.kept_batches = overlay_.kept();
   s.now_ms = now_.wall_ms;
   s.behind_ms = std::max<std::int64_t>(0, now_.wall_ms - wall_seen_ms_);
-  s.schedulers_held = ticks_held_ || now_.mono_ms < hold_schedulers_until_mono_ms_;
+  s.schedulers_held = now_.mono_ms < hold_schedulers_until_mono_ms_;
+  s.ticks_held = ticks_held_;
   s.open_operations = open_operations_.size();
   s.sweeps = sweeps_;
   s.deletions_held = deletions_held();

@@ -75,7 +75,8 @@ struct EngineStats {
   std::int64_t behind_ms = 0;      // how far the wall clock is behind engine time; 0 = not at all
   std::uint64_t open_operations = 0;
   std::uint64_t sweeps = 0;      // reads of retention since start
-  bool schedulers_held = false;  // after a forward step of the clock, or on a nearly full disk
+  bool schedulers_held = false;  // after a forward step of the clock
+  bool ticks_held = false;       // on a nearly full disk
   bool deletions_held = false;
 };
 

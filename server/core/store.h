@@ -72,7 +72,13 @@ enum class Outcome : std::uint8_t {
 };
 
 // How the store feels about more writes. Cheap to ask, once per loop.
-enum class Pressure : std::uint8_t { kOk, kSlow, kRefuseNew, kReadOnly };
+enum class Pressure : std::uint8_t {
+  kOk,
+  kSlow,
+  kRefuseNew,  // no room for more; what is there may be worked off
+  kReadOnly,   // no room at all
+  kFailed,     // a commit or read has failed: nothing can be written or read any more
+};
 
 using Row = std::pair<std::string, std::string>;  // key, value
 
@@ -164,6 +170,10 @@ class ShardStore {
   // offline recount.
   using LoadFn = std::function<bool(std::string_view key, std::string_view value)>;
   virtual ReadError load(Keyspace keyspace, const LoadFn& row, std::string* detail) const = 0;
+
+  // A reader found a row that cannot be decoded, and says which: the store has failed, as after a
+  // failed read. Any thread.
+  virtual void report_damage(const std::string& text) const = 0;
 
   virtual Pressure pressure() const = 0;
   // After the last completion: writes what makes the next open clean, then closes.

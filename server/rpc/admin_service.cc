@@ -24,6 +24,7 @@ v1::ServerInfo::Pressure pressure_to_wire(core::Pressure pressure) {
     case core::Pressure::kRefuseNew:
       return v1::ServerInfo::PRESSURE_REFUSE_NEW;
     case core::Pressure::kReadOnly:
+    case core::Pressure::kFailed:  // the process is about to end
       return v1::ServerInfo::PRESSURE_READ_ONLY;
   }
   return v1::ServerInfo::PRESSURE_UNSPECIFIED;

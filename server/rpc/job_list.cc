@@ -216,17 +216,19 @@ class JobLister {
   base::Status take_row(const std::string& key, const std::string& value, const std::string* side,
                         const std::set<JobKey>& running, core::CommitSeq at) {
     const auto job_key = keys::parse_job(key);
-    if (!job_key) return read_failed("damaged key of a job");
+    if (!job_key) return damaged_row(reader_.store_, Keyspace::kJob, key);
     if (model::is_pointer(value)) return take_pointer(*job_key, value);
     JobRead job;
     job.at = at;
     job.rows.key = *job_key;
     job.rows.queue = queue_.queue.name;
     job.rows.body.emplace();
-    if (!model::decode(value, &*job.rows.body)) return read_failed("damaged record of a job");
+    if (!model::decode(value, &*job.rows.body))
+      return damaged_row(reader_.store_, Keyspace::kJob, key);
     if (side != nullptr) {
       job.rows.side.emplace();
-      if (!model::decode(*side, &*job.rows.side)) return read_failed("damaged side record");
+      if (!model::decode(*side, &*job.rows.side))
+        return damaged_row(reader_.store_, Keyspace::kSide, key);
       if (job.rows.side->claim == model::Claim::kMoved) return {};  // listed at its pointer
     }
     const auto state = state_of(job.rows);
@@ -240,7 +242,9 @@ class JobLister {
   base::Status take_pointer(const JobKey& ready_key, const std::string& value) {
     if (!wants(JobState::kReady)) return {};
     model::Pointer pointer;
-    if (!model::decode(value, &pointer)) return read_failed("damaged pointer of a job");
+    if (!model::decode(value, &pointer)) {
+      return damaged_row(reader_.store_, Keyspace::kJob, keys::job(ready_key));
+    }
     const JobKey key{ready_key.queue, pointer.first_priority, ready_key.seq};
     auto jobs = reader_.get_many(queue_.queue, {key});
     if (!jobs) return jobs.error();
@@ -295,7 +299,8 @@ class JobLister {
   base::Result<bool> take_index_row(JobState state, const std::string& key,
                                     const std::string& value) {
     std::vector<JobKey> ended;
-    if (!model::decode_job_keys(value, &ended)) return read_failed("damaged retention index");
+    if (!model::decode_job_keys(value, &ended))
+      return damaged_row(reader_.store_, Keyspace::kFinal, key);
     const std::size_t first = position_.key == key ? position_.offset : 0;
     position_.key = key;
     std::size_t at = std::min(first, ended.size());

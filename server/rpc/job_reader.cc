@@ -18,23 +18,31 @@ void ask_for_job(const model::JobKey& key, core::ReadSpec* spec) {
   spec->gets.push_back({Keyspace::kFinal, keys::final_record(key)});
 }
 
-// False when a row is damaged.
-bool take_rows(const core::ReadResult& result, std::size_t first, JobRows* rows) {
+// The keyspace of the row that is damaged, if one is.
+std::optional<Keyspace> take_rows(const core::ReadResult& result, std::size_t first,
+                                  JobRows* rows) {
   const auto& body = result.values[first];
   const auto& side = result.values[first + 1];
   const auto& final_record = result.values[first + 2];
   if (final_record) {
     rows->final_record.emplace();
-    return model::decode(*final_record, &*rows->final_record);
+    if (!model::decode(*final_record, &*rows->final_record)) return Keyspace::kFinal;
+    return std::nullopt;
   }
-  if (!body || model::is_pointer(*body)) return true;  // a pointer is another job's
+  if (!body || model::is_pointer(*body)) return std::nullopt;  // a pointer is another job's
   rows->body.emplace();
-  if (!model::decode(*body, &*rows->body)) return false;
+  if (!model::decode(*body, &*rows->body)) return Keyspace::kJob;
   if (side) {
     rows->side.emplace();
-    if (!model::decode(*side, &*rows->side)) return false;
+    if (!model::decode(*side, &*rows->side)) return Keyspace::kSide;
   }
-  return true;
+  return std::nullopt;
+}
+
+base::Error damaged_job(const core::ShardStore& store, Keyspace keyspace,
+                        const model::JobKey& key) {
+  return damaged_row(store, keyspace,
+                     keyspace == Keyspace::kFinal ? keys::final_record(key) : keys::job(key));
 }
 
 // The attempt that the board knew before the read, unless the rows show its end.
@@ -66,14 +74,18 @@ base::Result<JobRead> JobReader::get(const std::string& name_space, const model:
   const auto& queue_row = result.values[kRowsPerJob];
   model::Queue queue;
   if (!queue_row) return job_not_found(model::job_id(key));
-  if (!model::decode(*queue_row, &queue)) return read_failed("damaged queue record");
+  if (!model::decode(*queue_row, &queue)) {
+    return damaged_row(store_, Keyspace::kQueueState, keys::queue_settings(key.queue));
+  }
   if (queue.name_space != name_space) return job_not_found(model::job_id(key));
   read.rows.queue = queue.name;
-  if (!take_rows(result, 0, &read.rows)) return read_failed("damaged record of a job");
+  if (const auto damaged = take_rows(result, 0, &read.rows)) {
+    return damaged_job(store_, *damaged, key);
+  }
   if (nothing_left(read.rows)) return job_not_found(model::job_id(key));
   if (with_payload && read.rows.body && read.rows.body->payload_apart) {
     const auto& payload = result.values[kRowsPerJob + 1];
-    if (!payload) return read_failed("a payload row is missing");
+    if (!payload) return damaged_row(store_, Keyspace::kPayload, keys::job(key));
     read.rows.body->payload = *payload;
   }
   take_running(std::move(running), &read.rows);
@@ -99,8 +111,8 @@ base::Result<std::vector<JobRead>> JobReader::get_many(
     read.at = result.at;
     read.rows.key = keys_wanted[i];
     read.rows.queue = queue.name;
-    if (!take_rows(result, i * kRowsPerJob, &read.rows)) {
-      return read_failed("damaged record of a job");
+    if (const auto damaged = take_rows(result, i * kRowsPerJob, &read.rows)) {
+      return damaged_job(store_, *damaged, keys_wanted[i]);
     }
     if (nothing_left(read.rows)) continue;
     take_running(std::move(running[i]), &read.rows);

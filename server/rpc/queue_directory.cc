@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
+#include "core/damage.h"
 #include "model/keys.h"
 
 namespace rota::rpc {
@@ -13,8 +14,6 @@ using core::Keyspace;
 namespace keys = model::keys;
 
 constexpr std::uint32_t kPageRows = 1'000;
-
-base::Error damaged(const char* what) { return read_failed(std::string("damaged ") + what); }
 
 }  // namespace
 
@@ -29,6 +28,13 @@ base::Error queue_not_found(const std::string& name) {
 
 base::Error read_failed(const std::string& detail) {
   return base::make_error(base::Reason::kInternal, "a read of the store failed: " + detail);
+}
+
+base::Error damaged_row(const core::ShardStore& store, core::Keyspace keyspace,
+                        std::string_view key) {
+  const std::string text = core::damage_text(keyspace, key);
+  store.report_damage(text);
+  return base::make_error(base::Reason::kStoreFailed, text);
 }
 
 std::uint32_t QueueDirectory::known(const Name& name) const {
@@ -56,7 +62,7 @@ base::Status QueueDirectory::learn_new() {
     std::lock_guard lock(mutex_);
     for (const auto& [key, value] : result.pages[0].rows) {
       model::Queue queue;
-      if (!model::decode(value, &queue)) return damaged("queue record");
+      if (!model::decode(value, &queue)) return damaged_row(store_, Keyspace::kQueueState, key);
       numbers_[{queue.name_space, queue.name}] = queue.number;
       learned_to_ = std::max(learned_to_, queue.number);
     }
@@ -79,9 +85,11 @@ base::Result<std::optional<QueueRows>> QueueDirectory::by_number(const std::stri
   if (!result.values[0]) return std::optional<QueueRows>();
   QueueRows rows;
   rows.at = result.at;
-  if (!model::decode(*result.values[0], &rows.queue)) return damaged("queue record");
+  if (!model::decode(*result.values[0], &rows.queue)) {
+    return damaged_row(store_, Keyspace::kQueueState, keys::queue_settings(number));
+  }
   if (result.values[1] && !model::decode(*result.values[1], &rows.counters)) {
-    return damaged("queue counters");
+    return damaged_row(store_, Keyspace::kQueueState, keys::queue_counters(number));
   }
   if (rows.queue.name_space != name_space) return std::optional<QueueRows>();
   return std::optional<QueueRows>(std::move(rows));

@@ -52,4 +52,9 @@ base::Error queue_not_found(const std::string& name);
 // An error for a failed read: the store's own words go to the log only.
 base::Error read_failed(const std::string& detail);
 
+// A row that cannot be decoded: the store is told, which ends the server with the name of the row,
+// and the caller gets STORE_FAILED.
+base::Error damaged_row(const core::ShardStore& store, core::Keyspace keyspace,
+                        std::string_view key);
+
 }  // namespace rota::rpc

@@ -165,7 +165,8 @@ class QueueService final : public v1::QueueService::CallbackService {
         }
         --budget;
         model::Queue queue;
-        if (!model::decode(value, &queue)) return read_failed("damaged queue record");
+        if (!model::decode(value, &queue))
+          return damaged_row(context_.server.store, Keyspace::kQueueState, key);
         last = queue.number;
         if (queue.name_space != name_space || queue.name.compare(0, prefix.size(), prefix) != 0) {
           continue;

@@ -50,9 +50,11 @@ base::Result<SchedulerRead> SchedulerReader::get(const std::string& name_space,
   if (!result.values[0]) return scheduler_not_found(id);
   SchedulerRead read;
   read.at = result.at;
-  if (!model::decode(*result.values[0], &read.scheduler) ||
-      (result.values[1] && !model::decode(*result.values[1], &read.state))) {
-    return read_failed("damaged record of a scheduler");
+  if (!model::decode(*result.values[0], &read.scheduler)) {
+    return damaged_row(store_, Keyspace::kScheduler, spec.gets[0].key);
+  }
+  if (result.values[1] && !model::decode(*result.values[1], &read.state)) {
+    return damaged_row(store_, Keyspace::kScheduler, spec.gets[1].key);
   }
   return read;
 }
@@ -103,7 +105,7 @@ base::Result<SchedulerReader::Page> SchedulerReader::list(const std::string& nam
       }
       SchedulerRead read;
       if (!model::decode(value, &read.scheduler)) {
-        return read_failed("damaged record of a scheduler");
+        return damaged_row(store_, Keyspace::kScheduler, key);
       }
       --budget;
       page.last = read.scheduler.id;
@@ -124,7 +126,7 @@ base::Result<SchedulerReader::Page> SchedulerReader::list(const std::string& nam
   }
   for (std::size_t i = 0; i < page.schedulers.size(); ++i) {
     if (result.values[i] && !model::decode(*result.values[i], &page.schedulers[i].state)) {
-      return read_failed("damaged state of a scheduler");
+      return damaged_row(store_, Keyspace::kScheduler, states.gets[i].key);
     }
   }
   return page;
@@ -153,7 +155,7 @@ base::Result<SchedulerReader::Runs> SchedulerReader::runs(const std::string& nam
     out.at = result.at;
     for (auto& [key, value] : result.pages[0].rows) {
       model::RunRecord run;
-      if (!model::decode(value, &run)) return read_failed("damaged run record");
+      if (!model::decode(value, &run)) return damaged_row(store_, Keyspace::kRun, key);
       if (!wanted(filter, run)) continue;
       newest.emplace_back(std::move(key), std::move(run));
       if (static_cast<int>(newest.size()) > page_size) {

@@ -127,7 +127,7 @@ base::Result<CallId> EngineLoop::submit(core::Command command, ReplyFn reply) {
     return refuse(Reason::kDraining, "the server is shutting down");
   }
   const Pressure pressure = pressure_.load(std::memory_order_relaxed);
-  if ((pressure == Pressure::kReadOnly && !writes_nothing(incoming.command.body)) ||
+  if ((pressure >= Pressure::kReadOnly && !writes_nothing(incoming.command.body)) ||
       (pressure == Pressure::kRefuseNew && brings_more(incoming.command.body))) {
     return refuse(Reason::kOverloaded, "the disk of the server is nearly full or too slow");
   }

@@ -49,6 +49,8 @@ class MemoryStore final : public core::ShardStore {
                           std::string* detail) const override;
   ReadError load(core::Keyspace keyspace, const LoadFn& row, std::string* detail) const override;
 
+  void report_damage(const std::string&) const override { state_->read_failed = true; }
+
   core::Pressure pressure() const override {
     std::lock_guard lock(state_->disk->mutex_);
     return state_->disk->pressure_;

@@ -239,8 +239,12 @@ void RocksStore::note_scan(std::uint64_t stepped) const {
   }
 }
 
+void RocksStore::report_damage(const std::string& text) const {
+  database_->health->fail({FailureKind::kDamage, text});
+}
+
 Pressure RocksStore::pressure() const {
-  if (database_->health->failed()) return Pressure::kReadOnly;
+  if (database_->health->failed()) return Pressure::kFailed;
   Pressure pressure = space_pressure();
   switch (database_->listener->stall()) {
     case rocksdb::WriteStallCondition::kStopped:

@@ -43,6 +43,7 @@ class RocksStore final : public core::ShardStore {
                                 std::string* detail) const override;
   core::ReadError load(core::Keyspace keyspace, const LoadFn& row,
                        std::string* detail) const override;
+  void report_damage(const std::string& text) const override;
   core::Pressure pressure() const override;
   void close() override;
   Stats stats() const override;

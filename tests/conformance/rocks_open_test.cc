@@ -337,8 +337,25 @@ TEST_F(RocksFaultTest, AFailedSyncIsFatalAndNeverRepeated) {
   EXPECT_EQ(put(driver, "c"), Outcome::kUnknown);
   EXPECT_EQ(faults_->failures(), 1);
   EXPECT_EQ(fatal_.size(), 1U);
-  EXPECT_EQ(store->pressure(), core::Pressure::kReadOnly);
+  EXPECT_EQ(store->pressure(), core::Pressure::kFailed);
   store->close();
+}
+
+// A row that passed every checksum and cannot be decoded all the same.
+TEST_F(RocksFaultTest, ReportedDamageIsFatal) {
+  auto store = open_faulty();
+  Driver driver(*store);
+  ASSERT_EQ(put(driver, "a"), Outcome::kCommitted);
+  store->report_damage("the row of keyspace job with key 0x61 cannot be decoded");
+  ASSERT_EQ(fatal_.size(), 1U);
+  EXPECT_EQ(fatal_[0].exit_code(), 65);
+  EXPECT_TRUE(mentions(fatal_[0], "0x61")) << fatal_[0].text;
+  EXPECT_NE(put(driver, "b"), Outcome::kCommitted);
+  core::ReadResult result;
+  std::string detail;
+  EXPECT_NE(store->snapshot_read({}, &result, &detail), core::ReadError::kNone);
+  store->report_damage("another");
+  EXPECT_EQ(fatal_.size(), 1U) << "told once";
 }
 
 TEST_F(RocksFaultTest, ADiskThatIsFullHasItsOwnCode) {

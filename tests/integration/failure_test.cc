@@ -9,6 +9,7 @@
 #include "app/exit_code.h"
 #include "model/job_id.h"
 #include "model/keys.h"
+#include "store/open.h"
 #include "support/in_process_server.h"
 
 namespace rota::testing {
@@ -64,6 +65,44 @@ TEST(Failure, ADamagedRowStopsTheServerWithItsOwnCode) {
   EXPECT_THAT(server.failure()->text,
               ::testing::AllOf(::testing::HasSubstr("keyspace side"), ::testing::HasSubstr(id)));
   EXPECT_EQ(reason_of(try_enqueue(server)), "STORE_FAILED");
+}
+
+// The same for a row that only a listing meets, beside the engine, over the real store.
+TEST(Failure, ADamagedRowMetByAListingStopsTheServerToo) {
+  InProcessServer server;
+  server.make_queue("q");
+  const std::string id = server.enqueue("q");
+  const auto key = model::parse_job_id(id);
+  ASSERT_TRUE(key);
+  server.stop();
+  {
+    core::InlineExecutor executor;
+    store::OpenOptions options;
+    options.directory = server.server_options().data;
+    auto opened = store::open_store(options, executor);
+    ASSERT_FALSE(opened.failure);
+    auto batch = std::make_shared<core::Batch>();
+    batch->put(core::Keyspace::kJob, model::keys::job(*key), "damage");
+    auto outcome = core::Outcome::kUnknown;
+    opened.store->commit(
+        batch, opened.store->last_committed() + 1,
+        [&](core::CommitSeq, core::Outcome o, const std::string&) { outcome = o; });
+    ASSERT_EQ(outcome, core::Outcome::kCommitted);
+    opened.store->close();
+  }
+  server.start();
+  ASSERT_FALSE(server.failure());
+  v1::ListJobsRequest request;
+  request.mutable_filter()->set_queue("q");
+  v1::ListJobsResponse response;
+  CallContext context;
+  const grpc::Status status = server.jobs()->ListJobs(&context, request, &response);
+  EXPECT_EQ(reason_of(status), "STORE_FAILED");
+  EXPECT_EQ(response.jobs_size(), 0);
+  ASSERT_TRUE(server.failure());
+  EXPECT_EQ(server.failure()->exit_code, app::kExitDamage);
+  EXPECT_THAT(server.failure()->text,
+              ::testing::AllOf(::testing::HasSubstr("keyspace job"), ::testing::HasSubstr(id)));
 }
 
 TEST(Failure, AFullDiskRefusesNewWorkAndLetsWorkEnd) {

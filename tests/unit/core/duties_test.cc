@@ -76,10 +76,10 @@ TEST(HeldTicks, MakeNoJobsAndAreLeftToTheCatchUpPolicyAfterwards) {
   h.engine().hold_ticks(true);
   h.advance(60 * kSecond);
   EXPECT_EQ(h.counters("q").created, 0U);
-  EXPECT_TRUE(h.engine().stats().schedulers_held);
+  EXPECT_TRUE(h.engine().stats().ticks_held);
   h.engine().hold_ticks(false);
   h.settle();
-  EXPECT_FALSE(h.engine().stats().schedulers_held);
+  EXPECT_FALSE(h.engine().stats().ticks_held);
   std::uint64_t fired = 0;
   for (const auto& run : h.runs("all")) {
     EXPECT_EQ(run.outcome, model::RunOutcome::kFired);
