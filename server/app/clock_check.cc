@@ -105,11 +105,18 @@ base::Result<std::int64_t> stored_time_ms(const core::ShardStore& store) {
   return meta->now_ms;
 }
 
+base::Result<bool> stored_hold(const core::ShardStore& store) {
+  const auto meta = read_meta(store);
+  if (!meta) return meta.error();
+  return meta->deletions_held_ms != 0;
+}
+
 base::Status set_stored_time(core::ShardStore& store, std::int64_t wall_ms) {
   auto meta = read_meta(store);
   if (!meta) return meta.error();
   auto batch = std::make_shared<core::Batch>();
   meta->now_ms = wall_ms;
+  meta->deletions_held_ms = 0;
   meta->timers_swept_ms = std::min(meta->timers_swept_ms, wall_ms);
   meta->ledger_swept_ms = std::min(meta->ledger_swept_ms, wall_ms);
   meta->requests_swept_ms = std::min(meta->requests_swept_ms, wall_ms);

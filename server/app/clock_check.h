@@ -29,9 +29,14 @@ std::string clock_sentence(ClockVerdict verdict, std::int64_t stored_ms, std::in
 // The time of the newest batch; 0 for an empty store. STORE_FAILED for a damaged record.
 base::Result<std::int64_t> stored_time_ms(const core::ShardStore& store);
 
-// Makes `wall_ms` the stored time, in one batch: sweeps of time-ordered ranges start no later than
-// it. The cursors of schedulers stay, so that nothing fires twice. Before the engine loads; waits
-// for the commit, so the store's executor must work on the calling thread or one of its own.
+// Whether deletion by age was held back after a jump of the clock when the last process ended; the
+// engine goes on with that. Error: as above.
+base::Result<bool> stored_hold(const core::ShardStore& store);
+
+// Makes `wall_ms` the stored time and ends a stored hold, in one batch: sweeps of time-ordered
+// ranges start no later than it. The cursors of schedulers stay, so that nothing fires twice.
+// Before the engine loads; waits for the commit, so the store's executor must work on the calling
+// thread or one of its own.
 base::Status set_stored_time(core::ShardStore& store, std::int64_t wall_ms);
 
 }  // namespace rota::app

@@ -139,8 +139,14 @@ std::optional<Stop> Server::check_clock() {
   if (!stored_ms) return damaged(stored_ms.error());
   const std::int64_t wall_ms = clock_.wall_ms();
   const ClockVerdict verdict = judge_clock(*stored_ms, wall_ms);
-  if (verdict == ClockVerdict::kFine) return std::nullopt;
-  const std::string sentence = clock_sentence(verdict, *stored_ms, wall_ms);
+  const auto held = stored_hold(*store_);
+  if (!held) return damaged(held.error());
+  if (verdict == ClockVerdict::kFine && !(setup_.options.trust_clock && *held)) {
+    return std::nullopt;
+  }
+  const std::string sentence = verdict == ClockVerdict::kFine
+                                   ? "deletion by age was held back after a jump of the clock"
+                                   : clock_sentence(verdict, *stored_ms, wall_ms);
   if (setup_.options.trust_clock) {
     executor_.set_prefer_inline(true);
     if (const auto stored = set_stored_time(*store_, wall_ms); !stored) {

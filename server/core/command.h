@@ -340,6 +340,7 @@ struct Command {
   std::string principal = "local";
   std::string name_space = "default";  // exists: checked at the border
   CommandBody body;
+  std::size_t bytes = 0;  // about what it holds in memory; counts while it waits for rows
 };
 
 using ReplyBody =

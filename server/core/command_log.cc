@@ -168,7 +168,7 @@ std::string encode(const LogEntry& entry) {
 
 bool decode(std::string_view bytes, LogEntry* entry) {
   Reader r = Reader::open(bytes, kLogFormat);
-  if (!r.ok()) return false;
+  if (!r.ok() || r.format() != kLogFormat) return false;
   LogEntry read;
   In(r).get(read);
   if (!r.at_end()) return false;

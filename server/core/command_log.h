@@ -46,6 +46,7 @@ struct Committed {
 };
 struct Stalled {
   std::int64_t gap_ms = 0;
+  Stall what = Stall::kLoop;
 };
 struct HoldTicks {
   bool hold = false;
@@ -67,7 +68,7 @@ struct LogEntry {
 // An envelope of model/bytes.h: a format byte, the entry, a checksum.
 std::string encode(const LogEntry& entry);
 // False, and `entry` is left as it is, for anything that encode() did not write: cut off, changed,
-// longer, of a newer format, with numbers outside their enum. Takes memory in proportion to the
+// longer, of another format, with numbers outside their enum. Takes memory in proportion to the
 // bytes given, whatever they are.
 bool decode(std::string_view bytes, LogEntry* entry);
 

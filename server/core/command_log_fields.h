@@ -20,7 +20,7 @@
 
 namespace rota::core {
 
-inline constexpr std::uint8_t kLogFormat = 1;
+inline constexpr std::uint8_t kLogFormat = 2;
 
 template <class T, class Struct>
 concept ConstOrNot = std::same_as<std::remove_const_t<T>, Struct>;
@@ -81,7 +81,7 @@ ROTA_FIELDS(UpsertScheduler, id, revision, settings, etag, request, next_count)
 ROTA_FIELDS(PauseScheduler, id, note)
 ROTA_FIELDS(ResumeScheduler, id)
 ROTA_FIELDS(DeleteScheduler, id)
-ROTA_FIELDS(Command, call, principal, name_space, body)
+ROTA_FIELDS(Command, call, principal, name_space, body, bytes)
 
 // ---- what reads deliver
 ROTA_FIELDS(Row, key, value)
@@ -95,7 +95,7 @@ ROTA_FIELDS(input::Apply, command, now)
 ROTA_FIELDS(input::Read, read, now)
 ROTA_FIELDS(input::DropCall, call)
 ROTA_FIELDS(input::Committed, seq, now)
-ROTA_FIELDS(input::Stalled, gap_ms)
+ROTA_FIELDS(input::Stalled, gap_ms, what)
 ROTA_FIELDS(input::HoldTicks, hold)
 ROTA_FIELDS(input::Seal, now)
 ROTA_FIELDS(LogEntry, what)
@@ -169,6 +169,8 @@ template <class Enum>
 struct LastOf;
 template <>
 struct LastOf<OnDead> : std::integral_constant<OnDead, OnDead::kRedrive> {};
+template <>
+struct LastOf<Stall> : std::integral_constant<Stall, Stall::kCommit> {};
 template <>
 struct LastOf<WorkerOutcome::Kind>
     : std::integral_constant<WorkerOutcome::Kind, WorkerOutcome::Kind::kReleased> {};

@@ -46,7 +46,7 @@ class Replayer {
     return {};
   }
   std::string operator()(const input::Stalled& in) {
-    engine_.stalled(in.gap_ms);
+    engine_.stalled(in.gap_ms, in.what);
     return {};
   }
   std::string operator()(const input::HoldTicks& in) {

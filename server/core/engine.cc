@@ -37,17 +37,26 @@ void EngineImpl::advance_time(Now now) {
   const std::int64_t wall_step = now.wall_ms - wall_seen_ms_;
   // A step of the wall clock that the monotonic clock did not make: nothing is deleted by age and
   // no missed tick is judged until people had time to see it.
-  if (started_ && wall_step - mono_step > base::limits::kForwardStepMs) {
-    hold_deletions_until_mono_ms_ = now.mono_ms + base::limits::kDeletionHoldMs;
-    hold_schedulers_until_mono_ms_ = now.mono_ms + base::limits::kSchedulerHoldMs;
-  }
+  const bool stepped = started_ && wall_step - mono_step > base::limits::kForwardStepMs;
   started_ = true;
   wall_seen_ms_ = now.wall_ms;
   now_.mono_ms = std::max(now_.mono_ms, now.mono_ms);
   now_.wall_ms = std::max(now_.wall_ms, now.wall_ms);
+  if (stepped) {
+    hold_deletions(now_.wall_ms, base::limits::kDeletionHoldMs);
+    hold_schedulers_until_mono_ms_ = now_.mono_ms + base::limits::kSchedulerHoldMs;
+  }
 }
 
-void EngineImpl::stalled(std::int64_t gap_ms) {
+// Since when is stored with the next batch, so that a restart does not end the hold.
+void EngineImpl::hold_deletions(std::int64_t since_wall_ms, std::int64_t left_ms) {
+  hold_deletions_until_mono_ms_ = now_.mono_ms + left_ms;
+  if (meta_.deletions_held_ms == since_wall_ms) return;
+  meta_.deletions_held_ms = since_wall_ms;
+  meta_touched_ = true;
+}
+
+void EngineImpl::stalled(std::int64_t gap_ms, Stall what) {
   absl::btree_set<std::pair<std::int64_t, JobKey>> moved;
   for (auto& [key, lease] : leases_) {
     // A stall counts whole however long it was; only a row of them without a heartbeat in between
@@ -55,7 +64,15 @@ void EngineImpl::stalled(std::int64_t gap_ms) {
     if (lease.stall_credit_ms < lease.grant->ttl_ms) {
       lease.stall_credit_ms += gap_ms;
       lease.deadline_mono_ms += gap_ms;
-      if (lease.cap_mono_ms != INT64_MAX) lease.cap_mono_ms += gap_ms;
+      if (lease.cap_mono_ms != INT64_MAX) {
+        std::int64_t cap_gap_ms = gap_ms;
+        if (what == Stall::kCommit) {
+          cap_gap_ms = std::min(gap_ms, lease.grant->ttl_ms - lease.cap_credit_ms);
+          lease.cap_credit_ms += cap_gap_ms;
+        }
+        lease.cap_mono_ms += cap_gap_ms;
+        lease.deadline_mono_ms = std::min(lease.deadline_mono_ms, lease.cap_mono_ms);
+      }
     }
     moved.emplace(lease.deadline_mono_ms, key);
   }
@@ -102,11 +119,16 @@ void EngineImpl::dispatch(Command& command) {
   Task task;
   task.run = [this, kept](Lookup& l) { return run_command(*kept, l); };
   task.give_up = [this, kept](Error error) { reply(kept->call, std::move(error)); };
+  task.is_command = true;
+  task.bytes = kept->bytes;
   park_task(std::move(task), look.take_missing());
 }
 
 void EngineImpl::start_task(TaskFn run, std::function<void(Error)> give_up) {
-  run_task(Task{std::move(run), std::move(give_up), {}, 0});
+  Task task;
+  task.run = std::move(run);
+  task.give_up = std::move(give_up);
+  run_task(std::move(task));
 }
 
 void EngineImpl::run_task(Task task) {
@@ -123,11 +145,20 @@ void EngineImpl::run_task(Task task) {
 
 void EngineImpl::park_task(Task task, std::vector<GetSpec> missing) {
   ++parked_tasks_;
+  if (task.is_command) {
+    ++waiting_commands_;
+    waiting_bytes_ += task.bytes;
+  }
   auto shared = std::make_shared<Task>(std::move(task));
   ReadSpec spec;
   spec.gets = missing;
   issue_read(std::move(spec), [this, shared, missing](ReadResult& result, CommitSeq point) {
+    if (shared->is_command) {
+      --waiting_commands_;
+      waiting_bytes_ -= shared->bytes;
+    }
     for (std::size_t i = 0; i < missing.size(); ++i) {
+      if (result.values[i]) shared->bytes += result.values[i]->size();
       shared->fetched.rows.insert_or_assign({missing[i].keyspace, missing[i].key},
                                             std::move(result.values[i]));
     }
@@ -188,9 +219,16 @@ void EngineImpl::event(JobEvent e) {
   events_.push_back(std::move(e));
 }
 
-bool EngineImpl::full() const {
+bool EngineImpl::batch_full() const {
   return overlay_.open().bytes() >= static_cast<std::size_t>(kBatchBytesMax) ||
          overlay_.open().ops() >= static_cast<std::size_t>(kBatchOpsMax);
+}
+
+// Reads end by themselves, so this does too; until then the command queue fills and refuses.
+bool EngineImpl::too_much_waits() const {
+  return waiting_commands_ >= options_.max_waiting_commands ||
+         waiting_bytes_ >= options_.max_waiting_bytes ||
+         overlay_.kept_bytes() >= options_.max_kept_bytes;
 }
 
 // ---- the end of a turn
@@ -298,11 +336,11 @@ void EngineImpl::write_touched() {
     const std::int64_t first = !timers_.empty()       ? timers_.front_key().due_ms
                                : timers_.covers_all() ? now
                                                       : timers_.limit().due_ms;
-    const std::int64_t held = held_deadlines_.empty() ? now : held_deadlines_.begin()->due_ms;
-    meta_.timers_swept_ms = std::min({first, now, held});
+    meta_.timers_swept_ms = std::min({first, now, held_deadlines_from_ms_});
   }
   if (!overlay_.open().empty() || meta_touched_) {
     meta_touched_ = false;
+    if (!deletions_held()) meta_.deletions_held_ms = 0;
     meta_.now_ms = now;
     batch().put(Keyspace::kMeta, model::keys::engine_meta(), model::encode(meta_));
   }
@@ -326,13 +364,12 @@ void EngineImpl::plan_wake(Turn* turn) {
   }
   wall(book_.next_due_ms());
   if (hold_schedulers_until_mono_ms_ > now_.mono_ms) mono(hold_schedulers_until_mono_ms_);
-  if (!held_deadlines_.empty()) mono(hold_deletions_until_mono_ms_);
   const std::int64_t retention_ms = next_retention_ms();
   if (retention_ms <= now_.wall_ms) turn->more = true;
   wall(retention_ms);
   if (deletions_held()) mono(hold_deletions_until_mono_ms_);
-  for (const std::uint64_t number : open_operations_) {
-    if (!purging_.contains(number)) turn->more = true;
+  if (purging_.size() < std::min(open_operations_.size(), options_.max_operation_reads)) {
+    turn->more = true;
   }
 }
 
@@ -394,7 +431,7 @@ void Engine::drop_call(CallId call) {
 void Engine::committed(CommitSeq seq, Now now) {
   guard([&] { impl_->committed(seq, now); });
 }
-void Engine::stalled(std::int64_t gap_ms) { impl_->stalled(gap_ms); }
+void Engine::stalled(std::int64_t gap_ms, Stall what) { impl_->stalled(gap_ms, what); }
 void Engine::hold_ticks(bool hold) { impl_->hold_ticks(hold); }
 void Engine::drain() { impl_->drain(); }
 std::vector<Reply> Engine::take_immediate() {

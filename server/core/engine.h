@@ -58,6 +58,15 @@ struct EngineOptions {
   std::uint32_t max_ticks_per_turn = 1000;
   std::uint32_t max_ticks_per_scheduler = 100;
   std::uint32_t max_expiries_per_turn = 1000;
+  // Commands that wait for rows, and batches kept readable for reads that are open: from any of
+  // these on the engine is full.
+  std::size_t max_waiting_commands = 4096;
+  std::size_t max_waiting_bytes = 32U << 20;
+  std::size_t max_kept_bytes = 64U << 20;
+  // Purges under way, of one queue and in all; and those that read at once.
+  std::size_t max_operations_per_queue = 16;
+  std::size_t max_operations = 1000;
+  std::size_t max_operation_reads = 16;
 };
 
 // Numbers for server info and tests; copied out by stats().
@@ -66,7 +75,7 @@ struct EngineStats {
   std::uint64_t schedulers = 0;
   std::uint64_t live_leases = 0;
   std::uint64_t parked_polls = 0;
-  std::uint64_t parked_commands = 0;  // waiting for a read
+  std::uint64_t parked_commands = 0;  // waiting for a read, the engine's own duties included
   std::uint64_t window_rows = 0;
   std::uint64_t window_bytes = 0;
   std::uint64_t timer_rows = 0;
@@ -78,6 +87,12 @@ struct EngineStats {
   bool schedulers_held = false;  // after a forward step of the clock
   bool ticks_held = false;       // on a nearly full disk
   bool deletions_held = false;
+};
+
+// What stood still while time went on.
+enum class Stall : std::uint8_t {
+  kLoop = 1,  // the process or its loop: stopped, suspended
+  kCommit,    // the disk only
 };
 
 class EngineImpl;
@@ -106,8 +121,9 @@ class Engine {
   void committed(CommitSeq seq, Now now);
   // The loop itself stood still for `gap_ms` (process stopped, slow commit): no lease ends because
   // of that; all deadlines move by the whole of it. A lease whose earlier stalls since its last
-  // heartbeat add up to a ttl moves no further until the next one.
-  void stalled(std::int64_t gap_ms);
+  // heartbeat add up to a ttl moves no further until the next one. Slow commits move an attempt
+  // timeout by no more than one ttl in all, or it would never come on a slow disk.
+  void stalled(std::int64_t gap_ms, Stall what = Stall::kLoop);
   // While held, no scheduler ticks: nothing new is made on a disk that is nearly full. What came
   // due meanwhile is late then, and the catch-up policies decide.
   void hold_ticks(bool hold);
@@ -120,7 +136,8 @@ class Engine {
   // Replies that need not wait for any batch; may be called at any time between turns, so that
   // heartbeats are answered while a commit is slow.
   std::vector<Reply> take_immediate();
-  // The open batch has reached its limit: seal before applying more.
+  // The open batch has reached its limit, or too much waits for rows: seal, and deliver
+  // reads, before applying more. A heartbeat can always be applied.
   bool full() const;
 
   Turn seal(Now now);

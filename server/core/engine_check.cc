@@ -115,6 +115,9 @@ std::vector<std::string> EngineImpl::check(const ShardStore& store) const {
       faults.push_back("side record without a body: " + model::job_id(key));
     }
   }
+  const auto held = [&](const keys::TimerKey& timer) {
+    return timer.kind == keys::TimerKind::kStartDeadline && timer.due_ms >= held_deadlines_from_ms_;
+  };
   store.load(
       Keyspace::kTimer,
       [&](std::string_view key, std::string_view) {
@@ -122,14 +125,13 @@ std::vector<std::string> EngineImpl::check(const ShardStore& store) const {
         if (!timer) {
           faults.push_back("a timer's key is damaged");
         } else if (timers_.covers(*timer) && timers_.find(*timer) == nullptr &&
-                   !firing_.contains(*timer) && !held_deadlines_.contains(*timer)) {
+                   !firing_.contains(*timer) && !held(*timer)) {
           faults.push_back("a timer below the horizon is not in memory: due " +
                            std::to_string(timer->due_ms) + ", kind " +
                            std::to_string(static_cast<int>(timer->kind)) + ", job " +
                            model::job_id(timer->job) + "; now " + std::to_string(now_.wall_ms) +
                            ", swept " + std::to_string(meta_.timers_swept_ms));
-        } else if (timer->due_ms < meta_.timers_swept_ms && !firing_.contains(*timer) &&
-                   !held_deadlines_.contains(*timer)) {
+        } else if (timer->due_ms < meta_.timers_swept_ms && !firing_.contains(*timer)) {
           faults.push_back("a timer lies before what has been swept");
         }
         return true;

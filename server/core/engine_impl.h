@@ -77,12 +77,12 @@ class EngineImpl {
   void apply(ReadDone read, Now now);
   void drop_call(CallId call);
   void committed(CommitSeq seq, Now now);
-  void stalled(std::int64_t gap_ms);
+  void stalled(std::int64_t gap_ms, Stall what);
   void hold_ticks(bool hold);
   void drain();
   Turn seal(Now now);
   std::vector<Reply> take_immediate() { return std::move(immediate_); }
-  bool full() const;
+  bool full() const { return batch_full() || too_much_waits(); }
   EngineStats stats() const;
   std::vector<std::string> check(const ShardStore& store) const;  // engine_check.cc
 
@@ -98,6 +98,8 @@ class EngineImpl {
     std::function<void(Error)> give_up;  // it kept asking for more
     Fetched fetched;
     int rounds = 0;
+    bool is_command = false;
+    std::size_t bytes = 0;  // of the command and of what was read for it; while parked
   };
   void run_task(Task task);
   void park_task(Task task, std::vector<GetSpec> missing);
@@ -107,6 +109,8 @@ class EngineImpl {
   void advance_time(Now now);
   CommitSeq building() const { return last_seq_ + 1; }
   Batch& batch() { return overlay_.open(); }
+  bool batch_full() const;
+  bool too_much_waits() const;
   void reply(CallId call, ReplyBody body);
   void reply_error(CallId call, Reason reason, std::string message, std::string field = {});
   void event(JobEvent event);
@@ -256,6 +260,7 @@ class EngineImpl {
   void sweep_expiry_page(Keyspace keyspace, std::int64_t* swept_ms, std::int64_t* next_ms,
                          ReadResult& result);
   void sweep_dropped();
+  void hold_deletions(std::int64_t since_wall_ms, std::int64_t left_ms);
   bool deletions_held() const { return now_.mono_ms < hold_deletions_until_mono_ms_; }
 
   // ---- schedulers (engine_scheduler.cc, engine_tick.cc through SchedulerBook)
@@ -307,7 +312,9 @@ class EngineImpl {
   struct TimerMark {};
   Window<model::keys::TimerKey, TimerMark> timers_;
   std::set<model::keys::TimerKey> firing_;
-  std::set<model::keys::TimerKey> held_deadlines_;  // due, while a jump of the clock is held back
+  // The first start deadline that came due while deletions were held; INT64_MAX: none. They are not
+  // kept: when the hold ends, timers are read again from here.
+  std::int64_t held_deadlines_from_ms_ = INT64_MAX;
 
   SchedulerBook book_;
 
@@ -326,6 +333,8 @@ class EngineImpl {
   std::vector<std::pair<ReadIssue, PageFn>> to_issue_;
   std::uint64_t next_read_ = 1;
   std::uint64_t parked_tasks_ = 0;
+  std::size_t waiting_commands_ = 0;  // of the parked tasks
+  std::size_t waiting_bytes_ = 0;
 
   bool retention_busy_ = false;
   int retention_turn_ = 0;  // the kind that is asked first
@@ -339,6 +348,7 @@ class EngineImpl {
   std::uint64_t sweeps_ = 0;                 // reads of retention so far
   std::set<std::uint64_t> open_operations_;  // those that are not done
   std::set<std::uint64_t> purging_;          // operations with a read under way
+  std::uint64_t purged_last_ = 0;            // whose read was begun last
 
   std::vector<Reply> replies_;
   std::vector<Reply> immediate_;

@@ -20,6 +20,19 @@ std::string hash_request(const std::string& session, const std::string& request)
   return std::string(base::as_bytes(base::hash_parts({session, request})).substr(0, 16));
 }
 
+// About what a job takes in a lease reply, never less.
+std::size_t reply_bytes(const model::JobBody& body, const std::string& queue) {
+  constexpr std::size_t kNumbersAndTags = 512;
+  constexpr std::size_t kLabelTags = 16;
+  constexpr std::size_t kTimestamp = 24;
+  std::size_t bytes = kNumbersAndTags + body.payload_bytes + queue.size() + body.kind.size() +
+                      body.content_type.size() + body.business_key.size() +
+                      body.scheduler_id.size() + body.business_date.size() +
+                      body.nominal_ms.size() * kTimestamp;
+  for (const auto& [key, value] : body.labels) bytes += key.size() + value.size() + kLabelTags;
+  return bytes;
+}
+
 }  // namespace
 
 bool EngineImpl::on(const LeaseJobs& c, const Command& cmd, Lookup&) {
@@ -223,7 +236,7 @@ bool EngineImpl::match(QueueState& q, std::uint32_t* budget) {
       q.polls.erase(q.polls.begin());
       continue;
     }
-    const std::size_t bytes = head.body->payload_bytes + 1024;
+    const std::size_t bytes = reply_bytes(*head.body, q.queue.name);
     if (!poll.granted.empty() && poll.granted_bytes + bytes > poll.request.max_bytes) {
       // Full by bytes: it is answered at the end of this turn and asks again.
       q.polls.erase(q.polls.begin());
@@ -300,7 +313,7 @@ void EngineImpl::grant(QueueState& q, Poll& poll) {
   if (!fresh) std::abort();  // I9: one live lease per job
 
   poll.granted.push_back(granted_job(it->second));
-  poll.granted_bytes += head.body->payload_bytes + 1024;
+  poll.granted_bytes += reply_bytes(*head.body, q.queue.name);
   polls_granted_.insert(poll.call);
   if (poll.granted.size() >= poll.request.max_jobs) {
     for (const std::uint32_t number : poll.queues) {

@@ -68,7 +68,13 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
   advance_time(now);
   wall_seen_ms_ = now.wall_ms;
   if (meta_.now_ms != 0 && gap_ms > base::limits::kStartGapMs) {
-    hold_deletions_until_mono_ms_ = now.mono_ms + base::limits::kDeletionHoldMs;
+    hold_deletions(now_.wall_ms, base::limits::kDeletionHoldMs);
+  } else if (meta_.deletions_held_ms != 0) {  // by a former process, which did not wait to its end
+    const std::int64_t left_ms =
+        meta_.deletions_held_ms + base::limits::kDeletionHoldMs - now_.wall_ms;
+    if (left_ms > 0) {
+      hold_deletions(meta_.deletions_held_ms, std::min(left_ms, base::limits::kDeletionHoldMs));
+    }
   }
 
   std::map<std::uint32_t, model::QueueCounters> counters;

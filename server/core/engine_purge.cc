@@ -17,7 +17,16 @@ namespace keys = model::keys;
 
 namespace {
 constexpr std::size_t kOperationsKept = 1000;
+
+Error too_many_operations(std::size_t open, const char* where, std::size_t limit) {
+  Error e = base::make_error(Reason::kOverloaded,
+                             std::to_string(open) + " purges are under way " + where +
+                                 ", the limit is " + std::to_string(limit),
+                             "queue");
+  e.retry_after_ms = 1000;
+  return e;
 }
+}  // namespace
 
 void EngineImpl::put_operation(const model::Operation& operation) {
   batch().put(Keyspace::kMeta, keys::operation(operation.number), model::encode(operation));
@@ -44,6 +53,16 @@ bool EngineImpl::on(const PurgeQueue& c, const Command& cmd, Lookup& look) {
   }
   QueueState* q = find_queue(cmd.name_space, c.queue);
   if (q == nullptr) return reply(cmd.call, queue_not_found(c.queue)), true;
+  if (q->purges.size() >= options_.max_operations_per_queue) {
+    return reply(cmd.call, too_many_operations(q->purges.size(), "in this queue",
+                                               options_.max_operations_per_queue)),
+           true;
+  }
+  if (open_operations_.size() >= options_.max_operations) {
+    return reply(cmd.call, too_many_operations(open_operations_.size(), "at this server",
+                                               options_.max_operations)),
+           true;
+  }
   model::Operation operation;
   operation.number = meta_.next_operation++;
   operation.kind = model::OperationKind::kPurge;
@@ -119,9 +138,15 @@ void EngineImpl::forget_old_operations() {
   }
 }
 
+// A few reads at once, each operation in its turn.
 void EngineImpl::run_purges() {
-  for (const std::uint64_t number : open_operations_) {
+  auto next = open_operations_.upper_bound(purged_last_);
+  for (std::size_t left = open_operations_.size();
+       left > 0 && purging_.size() < options_.max_operation_reads; --left) {
+    if (next == open_operations_.end()) next = open_operations_.begin();
+    const std::uint64_t number = *next++;
     if (!purging_.insert(number).second) continue;
+    purged_last_ = number;
     const model::Operation& operation = operations_.at(number);
     ScanSpec scan;
     scan.keyspace = Keyspace::kJob;

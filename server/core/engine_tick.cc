@@ -94,7 +94,11 @@ bool SchedulerBook::apply_plan(const Name& name, const Planned& planned, Lookup&
     if (!model::decode(*row, &holder)) damaged_row(Keyspace::kLedger, planned.ledger_keys[i]);
     const bool expired = holder.state == model::LedgerState::kDone &&
                          holder.expires_ms <= engine_.now_.wall_ms && !engine_.deletions_held();
-    if (!expired) holders[i] = std::move(holder);
+    if (expired) continue;
+    // As for an enqueue: an entry whose job is gone with its queue holds nothing.
+    bool missing = false;
+    const bool held = engine_.existing_for_key(holder, look, &missing).has_value();
+    if (held) holders[i] = std::move(holder);
   }
   if (!look.complete()) return false;
 

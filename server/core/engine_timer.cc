@@ -40,17 +40,17 @@ void EngineImpl::del_timer(const TimerKey& timer) {
   batch().del(Keyspace::kTimer, keys::timer(timer));
   timers_.erase(timer);
   firing_.erase(timer);
-  held_deadlines_.erase(timer);
 }
 
 // Due timers need the rows of their jobs: they are read together, then each is judged against what
 // the job is by then.
 void EngineImpl::fire_timers() {
   if (!firing_.empty()) return;  // one read at a time keeps the order and the bound
-  if (!deletions_held()) {
-    for (const TimerKey& timer : held_deadlines_)
-      timers_.offer(timer, TimerMark{}, sizeof(TimerKey));
-    held_deadlines_.clear();
+  if (!deletions_held() && held_deadlines_from_ms_ != INT64_MAX && !timers_.refill_open()) {
+    meta_.timers_swept_ms = std::min(meta_.timers_swept_ms, held_deadlines_from_ms_);
+    held_deadlines_from_ms_ = INT64_MAX;
+    timers_.shrink(0, 0);
+    timers_.cover_none();
   }
   std::vector<TimerKey> due;
   while (!timers_.empty() && timers_.front_key().due_ms <= now_.wall_ms &&
@@ -58,7 +58,8 @@ void EngineImpl::fire_timers() {
     const TimerKey timer = timers_.front_key();
     timers_.erase(timer);
     if (timer.kind == TimerKind::kStartDeadline && deletions_held()) {
-      held_deadlines_.insert(timer);  // no deadline passes by a jump of the clock
+      // No deadline passes by a jump of the clock.
+      held_deadlines_from_ms_ = std::min(held_deadlines_from_ms_, timer.due_ms);
     } else {
       due.push_back(timer);
     }
@@ -75,7 +76,7 @@ void EngineImpl::fire_timers() {
       // Deleted meanwhile with the job's state: then there is nothing to do. Others may be firing
       // by now, when all of these had been deleted.
       if (firing_.erase(timer) == 0) continue;
-      if (fired && full()) {  // it stays due, for the next turn
+      if (fired && batch_full()) {  // it stays due, for the next turn
         timers_.offer(timer, TimerMark{}, sizeof(TimerKey));
         continue;
       }
@@ -138,7 +139,7 @@ void EngineImpl::refill_timers() {
     overlay_.overlay(Keyspace::kTimer, scan.begin, end, &rows);
     for (const auto& [key, value] : rows) {
       const auto timer = keys::parse_timer(key);
-      if (timer && !firing_.contains(*timer) && !held_deadlines_.contains(*timer)) {
+      if (timer && !firing_.contains(*timer)) {
         timers_.offer_page(*timer, TimerMark{}, sizeof(TimerKey));
       }
     }

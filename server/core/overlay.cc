@@ -7,7 +7,10 @@ std::shared_ptr<const Batch> Overlay::seal(CommitSeq seq) {
   if (open_->empty()) return nullptr;
   std::shared_ptr<const Batch> sealed = std::move(open_);
   open_ = std::make_shared<Batch>();
-  if (!pins_.empty()) kept_.push_back({seq, sealed});
+  if (!pins_.empty()) {
+    kept_.push_back({seq, sealed});
+    kept_bytes_ += sealed->bytes();
+  }
   return sealed;
 }
 
@@ -21,9 +24,13 @@ void Overlay::unpin(CommitSeq point) {
 void Overlay::drop_unneeded() {
   if (pins_.empty()) {
     kept_.clear();
+    kept_bytes_ = 0;
     return;
   }
-  while (!kept_.empty() && kept_.front().seq <= *pins_.begin()) kept_.pop_front();
+  while (!kept_.empty() && kept_.front().seq <= *pins_.begin()) {
+    kept_bytes_ -= kept_.front().batch->bytes();
+    kept_.pop_front();
+  }
 }
 
 const Batch::Change* Overlay::find(Keyspace keyspace, const std::string& key) const {

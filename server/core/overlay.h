@@ -39,6 +39,7 @@ class Overlay {
                std::map<std::string, std::string>* rows) const;
 
   std::size_t kept() const { return kept_.size(); }
+  std::size_t kept_bytes() const { return kept_bytes_; }
 
  private:
   struct Kept {
@@ -49,6 +50,7 @@ class Overlay {
 
   std::shared_ptr<Batch> open_ = std::make_shared<Batch>();
   std::deque<Kept> kept_;  // oldest first
+  std::size_t kept_bytes_ = 0;
   std::multiset<CommitSeq> pins_;
 };
 

@@ -70,6 +70,7 @@ struct Lease {
   std::int64_t deadline_mono_ms = 0;
   std::int64_t cap_mono_ms = INT64_MAX;  // the attempt timeout: never renewed beyond
   std::int64_t stall_credit_ms = 0;      // by stalls since its last heartbeat
+  std::int64_t cap_credit_ms = 0;        // by which slow commits have moved the cap
 };
 
 // A parked lease call.

@@ -6,12 +6,13 @@
 
 namespace rota::model {
 namespace {
-// Each record has formats of its own, all at 1 today. See job.cc for how to change one.
+// Each record has formats of its own. See job.cc for how to change one.
 constexpr std::uint8_t kRecordFormat = 1;
+constexpr std::uint8_t kEngineMetaFormat = 2;
 }  // namespace
 
 std::string encode(const EngineMeta& v) {
-  Writer w(kRecordFormat);
+  Writer w(kEngineMetaFormat);
   w.varint(v.next_token);
   w.varint(v.next_queue);
   w.varint(v.next_operation);
@@ -19,11 +20,12 @@ std::string encode(const EngineMeta& v) {
   w.svarint(v.timers_swept_ms);
   w.svarint(v.ledger_swept_ms);
   w.svarint(v.requests_swept_ms);
+  w.svarint(v.deletions_held_ms);
   return w.seal();
 }
 
 bool decode(std::string_view bytes, EngineMeta* out) {
-  Reader r = Reader::open(bytes, kRecordFormat);
+  Reader r = Reader::open(bytes, kEngineMetaFormat);
   EngineMeta v;
   v.next_token = r.varint();
   v.next_queue = static_cast<std::uint32_t>(r.varint());
@@ -32,6 +34,7 @@ bool decode(std::string_view bytes, EngineMeta* out) {
   v.timers_swept_ms = r.svarint();
   v.ledger_swept_ms = r.svarint();
   v.requests_swept_ms = r.svarint();
+  if (r.format() >= 2) v.deletions_held_ms = r.svarint();
   if (!r.at_end()) return false;
   *out = v;
   return true;

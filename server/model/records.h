@@ -26,6 +26,8 @@ struct EngineMeta {
   std::int64_t timers_swept_ms = 0;  // no timer row lies before it
   std::int64_t ledger_swept_ms = 0;
   std::int64_t requests_swept_ms = 0;
+  // Since then deletions are held back after a jump of the clock (format 2); 0: they are not.
+  std::int64_t deletions_held_ms = 0;
 };
 
 // What a lease occupies until it ends; end_attempt returns exactly these.

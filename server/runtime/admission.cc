@@ -65,6 +65,10 @@ struct Size {
 
 AdmissionClass admission_class(const core::CommandBody& body) {
   if (std::holds_alternative<core::Heartbeat>(body)) return AdmissionClass::kBeat;
+  if (std::holds_alternative<core::ExplainJob>(body) ||
+      std::holds_alternative<core::GetOperation>(body)) {
+    return AdmissionClass::kQuestion;
+  }
   return core::is_closing(body) ? AdmissionClass::kClosing : AdmissionClass::kOpening;
 }
 

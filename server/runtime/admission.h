@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bounded command queue: what may wait for the engine, in two admission classes. Closing
-// commands (they let work end) may fill the whole queue; opening ones are refused first, so that an
-// overloaded server can still finish what it has begun.
+// The bounded command queue: what may wait for the engine, in admission classes. Closing commands
+// (they let work end) may fill the whole queue; opening ones are refused first, so that an
+// overloaded server can still finish what it has begun. Questions about a job or an operation may
+// use half of what is kept for closing ones, so that an overloaded or draining server can still be
+// asked.
 #pragma once
 
 #include <array>
@@ -19,8 +21,11 @@ namespace rota::runtime {
 
 // In the order in which a round takes them. Beats write nothing and are taken without bound, so
 // that no lease ends while its heartbeat waits in line.
-enum class AdmissionClass : std::uint8_t { kBeat = 0, kClosing = 1, kOpening = 2 };
-inline constexpr std::size_t kAdmissionClasses = 3;
+enum class AdmissionClass : std::uint8_t { kBeat = 0, kClosing = 1, kQuestion = 2, kOpening = 3 };
+inline constexpr std::size_t kAdmissionClasses = 4;
+inline constexpr std::array<AdmissionClass, kAdmissionClasses> kAdmissionOrder = {
+    AdmissionClass::kBeat, AdmissionClass::kClosing, AdmissionClass::kQuestion,
+    AdmissionClass::kOpening};
 
 AdmissionClass admission_class(const core::CommandBody& body);
 
@@ -44,8 +49,10 @@ class AdmissionQueue {
   explicit AdmissionQueue(AdmissionLimits limits) : limits_(limits) {}
 
   bool admits(AdmissionClass cls, std::size_t bytes) const {
-    const std::size_t percent =
-        cls == AdmissionClass::kOpening ? 100 - limits_.reserve_percent : 100;
+    const std::size_t percent = cls == AdmissionClass::kOpening ? 100 - limits_.reserve_percent
+                                : cls == AdmissionClass::kQuestion
+                                    ? 100 - limits_.reserve_percent / 2
+                                    : 100;
     // One command alone is never too large: its size was limited at the border.
     return commands_ == 0 || (commands_ + 1 <= limits_.commands * percent / 100 &&
                               bytes_ + bytes <= limits_.bytes * percent / 100);

@@ -52,8 +52,9 @@ void reach_reply_point(const core::ReplyBody& body) {
   if (std::holds_alternative<core::EnqueueReply>(body)) base::fail_point("before_enqueue_reply");
   if (std::holds_alternative<core::FinishReply>(body)) base::fail_point("before_finish_reply");
   if (std::holds_alternative<core::JobReply>(body)) base::fail_point("before_job_reply");
-  if (std::holds_alternative<core::OperationReply>(body))
+  if (std::holds_alternative<core::OperationReply>(body)) {
     base::fail_point("before_operation_reply");
+  }
   if (std::holds_alternative<core::QueueReply>(body)) base::fail_point("before_queue_reply");
   if (std::holds_alternative<core::SchedulerReply>(body)) {
     base::fail_point("before_scheduler_reply");
@@ -114,6 +115,7 @@ base::Result<CallId> EngineLoop::submit(core::Command command, ReplyFn reply) {
   const AdmissionClass cls = admission_class(command.body);
   Incoming incoming{std::move(command), std::move(reply), {}};
   incoming.size = size_of(incoming.command);
+  incoming.command.bytes = incoming.size.bytes;
   if (incoming.command.call == 0) incoming.command.call = next_call();
   const CallId call = incoming.command.call;
 
@@ -266,7 +268,13 @@ void EngineLoop::take_mail(Mail* mail) {
   mail_ = {};
 }
 
+// Work that was posted runs in any case: somebody waits for it.
 void EngineLoop::handle(Mail& mail) {
+  handle_news(mail);
+  for (const auto& work : mail.work) work();
+}
+
+void EngineLoop::handle_news(Mail& mail) {
   for (const Completion& completion : mail.completions) {
     handle(completion);
     if (failed()) return;
@@ -284,7 +292,6 @@ void EngineLoop::handle(Mail& mail) {
   for (const CallId call : mail.cancels) {
     if (!forget(call)) early_cancels_.push_back(call);
   }
-  for (const auto& work : mail.work) work();
 }
 
 void EngineLoop::handle(const Completion& completion) {
@@ -303,7 +310,7 @@ void EngineLoop::handle(const Completion& completion) {
   last_commit_ms_ = at - in_flight_since_ms_;
   if (last_commit_ms_ > options_.stall_ms && last_commit_ms_ > noted_in_flight_ms_) {
     ++counts_.stalls;
-    engine_.stalled(last_commit_ms_ - noted_in_flight_ms_);
+    engine_.stalled(last_commit_ms_ - noted_in_flight_ms_, core::Stall::kCommit);
   }
   engine_.committed(completion.seq, now());
   base::fail_point("after_commit");
@@ -337,7 +344,7 @@ void EngineLoop::take_commands() {
     std::size_t commands = turn_commands_;
     std::size_t items = turn_items_;
     std::size_t bytes = turn_bytes_;
-    for (auto cls : {AdmissionClass::kBeat, AdmissionClass::kClosing, AdmissionClass::kOpening}) {
+    for (const AdmissionClass cls : kAdmissionOrder) {
       const bool beats = cls == AdmissionClass::kBeat;
       if (!beats && full) break;
       while (beats || (commands < options_.turn_commands && items < options_.turn_items &&
@@ -440,6 +447,7 @@ void EngineLoop::submit(core::Turn turn) {
                     mail_.completions.push_back({at, outcome, std::move(detail)});
                     wake_locked();
                   });
+    inline_commit_ms_ += clock_.mono_ms() - in_flight_since_ms_;
   }
   issue_reads(std::move(reads));
 }
@@ -584,7 +592,7 @@ void EngineLoop::end_all(const base::Error& error) {
   {
     std::lock_guard lock(mutex_);
     ended_ = true;
-    for (auto cls : {AdmissionClass::kBeat, AdmissionClass::kClosing, AdmissionClass::kOpening}) {
+    for (const AdmissionClass cls : kAdmissionOrder) {
       while (std::optional<Incoming> next = queue_.pop(cls)) waiting.push_back(std::move(*next));
     }
     work.swap(mail_.work);
@@ -613,11 +621,13 @@ core::Now EngineLoop::look() {
   if (gap > planned_sleep_ms_ + options_.stall_ms) {
     noted_in_flight_ms_ += gap;
     ++counts_.stalls;
-    engine_.stalled(gap);
+    // A commit on this thread that took most of it: the disk was slow, nobody was stopped.
+    engine_.stalled(gap, inline_commit_ms_ > gap / 2 ? core::Stall::kCommit : core::Stall::kLoop);
     touched_ = true;
   }
   last_look_ms_ = at.mono_ms;
   planned_sleep_ms_ = 0;
+  inline_commit_ms_ = 0;
   return at;
 }
 

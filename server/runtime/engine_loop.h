@@ -181,6 +181,7 @@ class EngineLoop {
   void look_at_pressure();
   void take_mail(Mail* mail);
   void handle(Mail& mail);
+  void handle_news(Mail& mail);
   void handle(const Completion& completion);
   bool forget(core::CallId call);
   void take_commands();
@@ -260,6 +261,7 @@ class EngineLoop {
   std::int64_t wake_wall_ms_ = 0;
   std::int64_t last_look_ms_ = 0;
   std::int64_t planned_sleep_ms_ = 0;
+  std::int64_t inline_commit_ms_ = 0;    // spent in commits on this thread since the last look
   std::int64_t noted_in_flight_ms_ = 0;  // stalls of the loop found since that commit began
   LoopStats counts_;
 

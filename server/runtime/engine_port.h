@@ -21,7 +21,7 @@ class EnginePort {
   virtual void apply(core::ReadDone read, core::Now now) = 0;
   virtual void drop_call(core::CallId call) = 0;
   virtual void committed(core::CommitSeq seq, core::Now now) = 0;
-  virtual void stalled(std::int64_t gap_ms) = 0;
+  virtual void stalled(std::int64_t gap_ms, core::Stall what) = 0;
   virtual void hold_ticks(bool hold) = 0;
   virtual void drain() = 0;
   virtual std::vector<core::Reply> take_immediate() = 0;
@@ -39,7 +39,7 @@ class CoreEnginePort final : public EnginePort {
   void apply(core::ReadDone read, core::Now now) override { engine_.apply(std::move(read), now); }
   void drop_call(core::CallId call) override { engine_.drop_call(call); }
   void committed(core::CommitSeq seq, core::Now now) override { engine_.committed(seq, now); }
-  void stalled(std::int64_t gap_ms) override { engine_.stalled(gap_ms); }
+  void stalled(std::int64_t gap_ms, core::Stall what) override { engine_.stalled(gap_ms, what); }
   void hold_ticks(bool hold) override { engine_.hold_ticks(hold); }
   void drain() override { engine_.drain(); }
   std::vector<core::Reply> take_immediate() override { return engine_.take_immediate(); }

@@ -106,9 +106,9 @@ void EngineHarness::drop_call(CallId call) {
   tell(core::input::DropCall{call});
   engine_->drop_call(call);
 }
-void EngineHarness::stalled(std::int64_t gap_ms) {
-  tell(core::input::Stalled{gap_ms});
-  engine_->stalled(gap_ms);
+void EngineHarness::stalled(std::int64_t gap_ms, core::Stall what) {
+  tell(core::input::Stalled{gap_ms, what});
+  engine_->stalled(gap_ms, what);
 }
 void EngineHarness::hold_ticks(bool hold) {
   tell(core::input::HoldTicks{hold});

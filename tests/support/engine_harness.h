@@ -111,7 +111,7 @@ class EngineHarness {
   std::size_t reads_open() const { return reads_open_; }
   bool more() const { return more_; }
   void drop_call(core::CallId call);
-  void stalled(std::int64_t gap_ms);
+  void stalled(std::int64_t gap_ms, core::Stall what = core::Stall::kLoop);
   void hold_ticks(bool hold);
   void drain();
 

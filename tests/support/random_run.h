@@ -370,10 +370,15 @@ class RandomRun {
       case 3:
         return send(core::DeleteQueue{"q2"});
       case 4:
-        return h_.stalled(static_cast<std::int64_t>(dice(5'000)));
+        return stall();
       default:
         if (const auto key = some_job()) send(core::ExplainJob{*key, 3});
     }
+  }
+
+  void stall() {
+    const auto what = dice(2) == 0 ? core::Stall::kLoop : core::Stall::kCommit;
+    h_.stalled(static_cast<std::int64_t>(dice(5'000)), what);
   }
 
   void drop_or_abandon() {

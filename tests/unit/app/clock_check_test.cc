@@ -77,15 +77,18 @@ TEST_F(StoredTimeTest, SettingItBackLowersTheSweepsAndKeepsTheRest) {
   meta.now_ms = kStored;
   meta.timers_swept_ms = kStored - 1;
   meta.ledger_swept_ms = 5;
+  meta.deletions_held_ms = kStored - 7;
   put(core::Keyspace::kMeta, model::keys::engine_meta(), model::encode(meta));
   model::QueueCounters counters;
   counters.next_seq = 12;
   counters.swept_ms[5] = kStored - 10;
   put(core::Keyspace::kQueueState, model::keys::queue_counters(3), model::encode(counters));
 
+  EXPECT_TRUE(*stored_hold(*store_));
   const std::int64_t wall_ms = kStored - 2 * kDayMs;
   ASSERT_TRUE(set_stored_time(*store_, wall_ms));
   EXPECT_EQ(*stored_time_ms(*store_), wall_ms);
+  EXPECT_FALSE(*stored_hold(*store_));
   model::EngineMeta after;
   ASSERT_TRUE(model::decode(row(core::Keyspace::kMeta, model::keys::engine_meta()), &after));
   EXPECT_EQ(after.next_token, 77U);

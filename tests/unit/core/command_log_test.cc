@@ -232,6 +232,16 @@ std::string with_checksum(std::string_view body) {
   return w.seal();
 }
 
+TEST(CommandLogFormat, AnotherFormatIsRefused) {
+  const std::string bytes = core::encode({core::input::Seal{{1, 2}}});
+  std::string body = bytes.substr(0, bytes.size() - 4);
+  for (const int format : {core::kLogFormat - 1, core::kLogFormat + 1}) {
+    body[0] = static_cast<char>(format);
+    LogEntry out;
+    EXPECT_FALSE(core::decode(with_checksum(body), &out)) << format;
+  }
+}
+
 // Behind a checksum that is right: the fields must guard themselves.
 TEST(CommandLogFormat, DamageBehindARightChecksumIsSurvived) {
   std::mt19937_64 rng(1);

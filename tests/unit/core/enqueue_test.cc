@@ -27,6 +27,80 @@ TEST(Enqueue, PlainJobIsReadyAndCostsOneBody) {
   EXPECT_EQ(h.counters("q").of(JobState::kReady), 1U);
 }
 
+// ---- commands that wait for rows are bounded
+
+core::JobRequest keyed(int number) {
+  auto request = job();
+  request.business_key = "key" + std::to_string(number);
+  return request;
+}
+
+TEST(Waiting, ManyCommandsThatWaitForRowsMakeTheEngineFull) {
+  core::EngineOptions options;
+  options.max_waiting_commands = 50;
+  EngineHarness h(options);
+  h.queue("q");
+  h.enqueue(job());
+  const auto granted = h.take_job("q");
+  std::size_t waiting = 0;
+  while (!h.engine().full() && waiting < 100) {
+    h.send(enqueue(keyed(static_cast<int>(waiting++))));
+  }
+  EXPECT_EQ(waiting, 50U);
+  core::Heartbeat beat;
+  beat.session_id = "s1";
+  beat.leases.push_back(ref(granted));
+  const auto call = h.send(beat);
+  EXPECT_EQ(h.take_as<core::HeartbeatReply>(call).items[0].beat, core::Beat::kRenewed);
+  h.seal();
+  EXPECT_TRUE(h.engine().full()) << "a sealed turn alone frees nothing: the rows have not come";
+  h.settle();
+  EXPECT_FALSE(h.engine().full());
+  EXPECT_EQ(h.engine().stats().parked_commands, 0U);
+  EXPECT_EQ(h.counters("q").created, waiting + 1);
+}
+
+TEST(Waiting, TheirBytesCountToo) {
+  EngineHarness h;
+  h.queue("q");
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(h.engine().full());
+    core::Command command;
+    command.body = enqueue(keyed(i));
+    command.bytes = core::EngineOptions{}.max_waiting_bytes / 4;
+    h.engine().apply(std::move(command), h.now());
+  }
+  EXPECT_TRUE(h.engine().full());
+  h.settle();
+  EXPECT_FALSE(h.engine().full());
+  EXPECT_EQ(h.counters("q").created, 4U);
+}
+
+TEST(Waiting, BatchesKeptForAnOpenReadCountToo) {
+  core::EngineOptions options;
+  options.max_kept_bytes = 100'000;
+  EngineHarness h(options);
+  h.queue("q");
+  h.send(enqueue(keyed(0)));
+  h.seal();  // its read is under way from here on
+  while (h.reads_ready() == 0 && h.step_store()) {
+  }
+  ASSERT_EQ(h.reads_ready(), 1U);
+  auto large = job();
+  large.payload = std::string(30'000, 'x');
+  int batches = 0;
+  for (; !h.engine().full() && batches < 100; ++batches) {
+    h.send(enqueue(large));
+    h.seal();
+    while (h.commit_in_flight() && h.step_store()) {
+    }
+  }
+  EXPECT_EQ(batches, 4);
+  h.settle();
+  EXPECT_FALSE(h.engine().full());
+  EXPECT_EQ(h.engine().stats().kept_batches, 0U);
+}
+
 TEST(Enqueue, SequencesAreDensePerQueue) {
   EngineHarness h;
   h.queue("q");

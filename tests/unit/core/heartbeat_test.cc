@@ -236,7 +236,7 @@ TEST(Stall, MovesDeadlinesByItsLength) {
   const auto key = h.enqueue(job()).key;
   h.take_job("q");
   h.move_clocks(25'000);
-  h.engine().stalled(25'000);
+  h.stalled(25'000);
   h.settle();
   h.advance(29'000);
   EXPECT_EQ(h.state(key), JobState::kRunning);
@@ -253,7 +253,7 @@ TEST(Stall, LongerThanTheTtlCountsWhole) {
   const auto granted = h.take_job("q");
   h.advance(10'000);
   h.move_clocks(100'000);  // SIGSTOP, a machine that was suspended
-  h.engine().stalled(100'000);
+  h.stalled(100'000);
   h.settle();
   EXPECT_EQ(h.state(key), JobState::kRunning);
   EXPECT_EQ(h.beat(granted).beat, Beat::kRenewed);
@@ -272,19 +272,50 @@ TEST(Stall, ARowOfStallsWithoutAHeartbeatComesToAnEnd) {
   h.queue("q");
   h.enqueue(job());
   const auto granted = h.take_job("q");
-  h.engine().stalled(20'000);
-  h.engine().stalled(20'000);  // what came before is less than a ttl
-  h.engine().stalled(20'000);  // 40 s are enough
+  h.stalled(20'000);
+  h.stalled(20'000);  // what came before is less than a ttl
+  h.stalled(20'000);  // 40 s are enough
   h.advance(69'999);
   EXPECT_EQ(h.state(granted.key), JobState::kRunning);
   EXPECT_EQ(h.beat(granted).beat, Beat::kRenewed);
-  h.engine().stalled(30'000);  // a new row
-  h.engine().stalled(30'000);
+  h.stalled(30'000);  // a new row
+  h.stalled(30'000);
   h.advance(59'999);
   EXPECT_EQ(h.state(granted.key), JobState::kRunning);
   h.advance(1);
   EXPECT_NE(h.state(granted.key), JobState::kRunning);
   EXPECT_EQ(h.beat(granted).beat, Beat::kLost);
+}
+
+// A disk that is slow for good: the lease of a worker that beats stays, its attempt timeout comes.
+TEST(Stall, SlowCommitsMoveAnAttemptTimeoutByOneTtlInAll) {
+  EngineHarness h;
+  h.queue("q");
+  auto request = job();
+  request.attempt_timeout_ms = 60'000;
+  const auto key = h.enqueue(request).key;
+  const auto granted = h.take_job("q");
+  std::int64_t lived_ms = 0;
+  while (h.state(key) == JobState::kRunning && lived_ms < 600'000) {
+    h.stalled(900, core::Stall::kCommit);
+    h.advance(1'000);
+    lived_ms += 1'000;
+    h.beat(granted);
+  }
+  EXPECT_EQ(lived_ms, 90'000) << "60 s, and one ttl of 30 s";
+  EXPECT_EQ(h.history(key).back().outcome, model::AttemptOutcome::kTimedOut);
+}
+
+TEST(Stall, ASlowCommitStillMovesTheLease) {
+  EngineHarness h;
+  h.queue("q");
+  const auto key = h.enqueue(job()).key;
+  h.take_job("q");
+  h.stalled(25'000, core::Stall::kCommit);
+  h.advance(54'999);
+  EXPECT_EQ(h.state(key), JobState::kRunning);
+  h.advance(1);
+  EXPECT_NE(h.state(key), JobState::kRunning);
 }
 
 // The server's ttl starts when the commit completes.

@@ -87,6 +87,19 @@ TEST(Lease, ReplyIsBoundedInBytesButNeverEmptyForIt) {
   EXPECT_EQ(h.lease(call).jobs.size(), 1U);
 }
 
+TEST(Lease, ReplyCountsLabelsKeysAndNamesToo) {
+  EngineHarness h;
+  h.queue("q");
+  auto labelled = job();
+  for (int i = 0; i < 32; ++i) labelled.labels["label" + std::to_string(i)] = std::string(100, 'x');
+  for (int i = 0; i < 3; ++i) h.enqueue(labelled);
+  auto call = lease({"q"}, 10);
+  call.max_bytes = 7'000;  // each takes over 3,400 bytes although it has no payload
+  EXPECT_EQ(h.lease(call).jobs.size(), 1U);
+  call.max_bytes = 12'000;
+  EXPECT_EQ(h.lease(call).jobs.size(), 2U);
+}
+
 TEST(Lease, OneCallOverSeveralQueues) {
   EngineHarness h;
   h.queue("q");

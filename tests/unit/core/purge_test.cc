@@ -53,6 +53,41 @@ TEST(Purge, RemovesWhatWaitsAndLeavesTheRest) {
   h.finish(granted, succeeded());
 }
 
+TEST(Purge, OpenOnesOfAQueueAreBounded) {
+  core::EngineOptions options;
+  options.max_operations_per_queue = 3;
+  options.max_operation_reads = 2;
+  EngineHarness h(options);
+  h.queue("q");
+  h.queue("other");
+  h.enqueue(job());
+  std::vector<core::CallId> calls;
+  const auto send = [&](const std::string& queue) {
+    core::PurgeQueue c;
+    c.queue = queue;
+    return h.send(c);
+  };
+  for (int i = 0; i < 3; ++i) calls.push_back(send("q"));
+  const auto refused = send("q");
+  calls.push_back(send("other"));
+  h.seal();
+  EXPECT_LE(h.reads_open(), options.max_operation_reads) << "not all are read at once";
+  h.settle();
+  const auto error = h.take_as<core::Error>(refused);
+  EXPECT_EQ(error.reason, Reason::kOverloaded);
+  EXPECT_EQ(error.field, "queue");
+  EXPECT_NE(error.message.find("the limit is 3"), std::string::npos) << error.message;
+  std::uint64_t removed = 0;
+  for (const core::CallId call : calls) {
+    const auto done = operation(h, h.take_as<core::OperationReply>(call).operation.number);
+    EXPECT_TRUE(done.done);
+    removed += done.removed;
+  }
+  EXPECT_EQ(removed, 1U);
+  EXPECT_EQ(h.engine().stats().open_operations, 0U);
+  EXPECT_TRUE(operation(h, purge(h).operation.number).done) << "there is room again";
+}
+
 TEST(Purge, JobsEnqueuedAfterItSurvive) {
   core::EngineOptions options;
   options.page_rows = 2;

@@ -314,6 +314,70 @@ TEST(Clock, DeadlinesHeldBackByAForwardStepPassWhenTheHoldEnds) {
   EXPECT_EQ(h.state(waiting.key), JobState::kExpired);
 }
 
+TEST(Clock, ARestartDoesNotEndTheHoldOnDeletions) {
+  EngineHarness h;
+  model::Retention retention;
+  retention.succeeded_ms = 600'000;
+  h.queue("q", with_retention(retention));
+  const auto key = h.enqueue(job()).key;
+  h.finish(h.take_job("q"), succeeded());
+  h.step_wall(365LL * 24 * 3'600'000);
+  h.settle();
+  ASSERT_TRUE(h.engine().stats().deletions_held);
+  h.crash();
+  EXPECT_TRUE(h.engine().stats().deletions_held);
+  h.advance(20 * 60'000);
+  EXPECT_EQ(h.state(key), JobState::kSucceeded);
+  h.crash();
+  EXPECT_TRUE(h.engine().stats().deletions_held);
+  h.advance(39 * 60'000);
+  EXPECT_EQ(h.state(key), JobState::kSucceeded);
+  h.advance(2 * 60'000);  // an hour in all, over three processes
+  EXPECT_FALSE(h.engine().stats().deletions_held);
+  EXPECT_EQ(h.state(key), JobState::kUnknown);
+  h.enqueue(job());
+  h.crash();
+  EXPECT_FALSE(h.engine().stats().deletions_held);
+}
+
+// What a hold keeps back is not kept in memory: timers are read again when it ends.
+TEST(Clock, ManyHeldDeadlinesPassAfterTheHoldAndKeepNoOtherTimerOff) {
+  core::EngineOptions options;
+  options.timer_window_rows = 3;
+  options.page_rows = 2;
+  EngineHarness h(options);
+  h.queue("q");
+  constexpr int kJobs = 20;
+  std::vector<core::JobKey> hurried;
+  for (int i = 0; i < kJobs; ++i) {
+    auto request = job();
+    request.start_deadline_ms = h.wall_ms() + 3'600'000 + i;
+    hurried.push_back(h.enqueue(request).key);
+  }
+  auto patient = job();
+  patient.start_deadline_ms = h.wall_ms() + 3'600'005;
+  const auto taken = h.enqueue(patient).key;
+  core::CancelJob cancel;
+  cancel.key = taken;
+  auto later = job();
+  later.run_at_ms = h.wall_ms() + 7'200'000;
+  const auto delayed = h.enqueue(later).key;
+  h.step_wall(365LL * 24 * 3'600'000);
+  h.settle();
+  EXPECT_EQ(h.state(delayed), JobState::kReady) << "behind all of them";
+  EXPECT_LE(h.engine().stats().timer_rows, 3U);
+  h.call(cancel);
+  EXPECT_EQ(h.state(taken), JobState::kCancelled);
+  h.crash();
+  h.advance(1'000);
+  for (const auto& key : hurried) EXPECT_EQ(h.state(key), JobState::kReady);
+  h.advance(3'600'000);
+  for (const auto& key : hurried) EXPECT_EQ(h.state(key), JobState::kExpired);
+  EXPECT_EQ(h.state(taken), JobState::kCancelled);
+  EXPECT_EQ(h.state(delayed), JobState::kReady);
+  EXPECT_EQ(h.rows(core::Keyspace::kTimer), 0U);
+}
+
 TEST(Clock, StartAfterALongGapHoldsDeletions) {
   EngineHarness h;
   h.queue("q");

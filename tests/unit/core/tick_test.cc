@@ -60,6 +60,35 @@ TEST(Tick, CreatesAJobThatKnowsItsTime) {
   EXPECT_EQ(runs[0].business_date, "2026-11-28");
 }
 
+// A HELD entry is asked as an enqueue asks it: one whose job went with its queue holds nothing.
+TEST(Tick, AKeyOfADeletedQueueIsFree) {
+  EngineHarness h;
+  h.queue("q");
+  h.queue("old");
+  const auto dead = [&](const std::string& queue, const std::string& key) {
+    auto request = job(queue);
+    request.key_scope = "invoices";
+    request.business_key = key;
+    h.enqueue(request);
+    h.finish(h.take_job(queue), failed(false));
+  };
+  dead("old", "2026-11-29T12:01:00Z");
+  core::DeleteQueue remove;
+  remove.queue = "old";
+  h.call(remove);
+  dead("q", "2026-11-29T12:02:00Z");
+  auto c = with("s", 60'000, Overlap::kAllow);
+  c.settings.job.key_scope = "invoices";
+  c.settings.job.business_key = "{{nominal_time}}";
+  h.expect<core::SchedulerReply>(c);
+  h.advance(120'000);
+  const auto runs = h.runs("s");
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0].outcome, RunOutcome::kFired) << runs[0].reason;
+  EXPECT_EQ(runs[1].outcome, RunOutcome::kSkipped);
+  EXPECT_EQ(runs[1].reason, "BUSINESS_KEY_EXISTS") << "its DEAD job still holds it";
+}
+
 TEST(Tick, WakesAParkedCallInTheSameBatch) {
   EngineHarness h;
   h.queue("q");

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/bytes.h"
 #include "model/queue.h"
 #include "model/scheduler.h"
 
@@ -213,6 +214,7 @@ TEST(Records, SmallOnes) {
   EngineMeta m;
   m.next_token = kMaxToken;
   m.timers_swept_ms = -4;
+  m.deletions_held_ms = 77;
   survives(m);
   Grant g;
   g.session_id = "s";
@@ -234,6 +236,22 @@ TEST(Records, SmallOnes) {
   o.cursor = "c";
   o.cancelled = true;
   survives(o);
+}
+
+// As a server wrote it before the hold on deletions was stored.
+TEST(Records, EngineMetaOfFormat1) {
+  Writer w(1);
+  w.varint(kMaxToken);
+  w.varint(3);
+  w.varint(4);
+  for (const std::int64_t ms : {1'795'953'600'000L, 5L, 6L, 7L}) w.svarint(ms);
+  EngineMeta m;
+  m.deletions_held_ms = 9;
+  ASSERT_TRUE(decode(w.seal(), &m));
+  EXPECT_EQ(m.next_token, kMaxToken);
+  EXPECT_EQ(m.now_ms, 1'795'953'600'000);
+  EXPECT_EQ(m.requests_swept_ms, 7);
+  EXPECT_EQ(m.deletions_held_ms, 0);
 }
 
 TEST(Records, Scheduler) {

@@ -13,6 +13,8 @@ TEST(Admission, ClassesByWhatACommandDoes) {
   EXPECT_EQ(admission_class(core::FinishJobs{}), AdmissionClass::kClosing);
   EXPECT_EQ(admission_class(core::AbandonGrant{}), AdmissionClass::kClosing);
   EXPECT_EQ(admission_class(core::CancelJob{}), AdmissionClass::kClosing);
+  EXPECT_EQ(admission_class(core::ExplainJob{}), AdmissionClass::kQuestion);
+  EXPECT_EQ(admission_class(core::GetOperation{}), AdmissionClass::kQuestion);
   EXPECT_EQ(admission_class(core::EnqueueJobs{}), AdmissionClass::kOpening);
   EXPECT_EQ(admission_class(core::LeaseJobs{}), AdmissionClass::kOpening);
   EXPECT_EQ(admission_class(core::UpsertScheduler{}), AdmissionClass::kOpening);
@@ -41,6 +43,18 @@ TEST(Admission, AQuarterIsKeptForClosingCommands) {
   EXPECT_TRUE(queue.admits(AdmissionClass::kClosing, 1));
   EXPECT_TRUE(queue.admits(AdmissionClass::kBeat, 900));
   EXPECT_FALSE(queue.admits(AdmissionClass::kClosing, 950));
+}
+
+TEST(Admission, QuestionsMayUseHalfOfTheReserve) {
+  AdmissionQueue<int> queue({.commands = 100, .bytes = 1000, .reserve_percent = 20});
+  for (int i = 0; i < 80; ++i) queue.push(AdmissionClass::kOpening, 1, i);
+  EXPECT_FALSE(queue.admits(AdmissionClass::kOpening, 1));
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(queue.admits(AdmissionClass::kQuestion, 1));
+    queue.push(AdmissionClass::kQuestion, 1, i);
+  }
+  EXPECT_FALSE(queue.admits(AdmissionClass::kQuestion, 1));
+  EXPECT_TRUE(queue.admits(AdmissionClass::kClosing, 1));
 }
 
 TEST(Admission, OneCommandAloneIsNeverTooLarge) {

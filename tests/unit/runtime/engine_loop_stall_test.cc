@@ -21,6 +21,7 @@ TEST_F(EngineLoopTest, AProcessThatWasStoppedTellsTheEngineHowLong) {
   loop_->poke();
   ASSERT_TRUE(engine_.wait([&] { return !engine_.stalls_.empty(); }));
   EXPECT_THAT(engine_.stalls_, Each(Ge(20'000)));
+  EXPECT_THAT(engine_.stalled_, Each(core::Stall::kLoop));
 }
 
 TEST_F(EngineLoopTest, ASlowCommitTellsTheEngine) {
@@ -38,6 +39,7 @@ TEST_F(EngineLoopTest, ASlowCommitTellsTheEngine) {
   ASSERT_TRUE(logged_within(1));
   ASSERT_TRUE(engine_.wait([&] { return !engine_.stalls_.empty(); }));
   EXPECT_THAT(engine_.stalls_, Each(Ge(800)));
+  EXPECT_THAT(engine_.stalled_, Each(core::Stall::kCommit));
 }
 
 // A stop in the middle of a step, after the loop has looked: told before the turn is sealed.

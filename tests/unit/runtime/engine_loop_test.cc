@@ -139,6 +139,40 @@ TEST_F(EngineLoopTest, AFullQueueRefusesOpeningCommandsFirst) {
   EXPECT_TRUE(submit(one_job(), "later"));
 }
 
+// What waits for rows inside the engine is bounded by it; the queue then fills and refuses.
+TEST_F(EngineLoopTest, AFullEngineIsGivenNothingButHeartbeats) {
+  make({.admission = {.commands = 8, .bytes = 1 << 20, .reserve_percent = 25}});
+  engine_.full_ = true;
+  loop_->start();
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(submit(one_job(), "open"));
+  const auto refused = submit(one_job(), "open");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason, Reason::kOverloaded);
+  EXPECT_TRUE(submit(core::Heartbeat{}, "beat"));
+  ASSERT_TRUE(logged_within(1));
+  EXPECT_THAT(log(), ElementsAre("beat ok"));
+  EXPECT_TRUE(engine_.wait([&] { return engine_.applied_.size() == 1; })) << "only the heartbeat";
+  engine_.full_ = false;
+  executor_.let_through();
+  loop_->poke();
+  ASSERT_TRUE(logged_within(7));
+}
+
+// Posted together with the end of a failed commit: somebody may wait for it.
+TEST_F(EngineLoopTest, PostedWorkRunsAlthoughACommitHasFailed) {
+  disk_->fail_commit(1, store::CommitFault::kUnknownLost);
+  start();
+  ASSERT_TRUE(submit(one_job(), "a"));
+  ASSERT_TRUE(executor_.wait_for(1));
+  const auto go_on = hold_loop();
+  executor_.run_one();
+  std::promise<void> ran;
+  ASSERT_TRUE(loop_->post([&] { ran.set_value(); }));
+  go_on();
+  EXPECT_EQ(ran.get_future().wait_for(10s), std::future_status::ready);
+  EXPECT_FALSE(loop_->post([] {})) << "the loop has ended";
+}
+
 TEST_F(EngineLoopTest, BytesFillTheQueueToo) {
   make({.admission = {.commands = 1000, .bytes = 100'000, .reserve_percent = 25}});
   loop_->start();
@@ -292,6 +326,12 @@ TEST_F(EngineLoopTest, DrainRefusesOpeningAnswersPollsAndLetsWorkEnd) {
   ASSERT_TRUE(submit(core::FinishJobs{}, "close"));
   EXPECT_TRUE(loop_->wait_idle(10'000));
   EXPECT_THAT(log(), ElementsAre("poll leased 0", "close ok"));
+  // Questions are answered to the end.
+  ASSERT_TRUE(submit(core::ExplainJob{}, "explain"));
+  ASSERT_TRUE(submit(core::GetOperation{}, "operation"));
+  EXPECT_FALSE(submit(core::PurgeQueue{}, "purge"));
+  EXPECT_TRUE(loop_->wait_idle(10'000));
+  EXPECT_EQ(log().size(), 4U);
 }
 
 TEST_F(EngineLoopTest, StopAnswersAllThatWasAccepted) {

@@ -124,9 +124,10 @@ class FakeEngine final : public EnginePort {
     changed_.notify_all();
   }
   void committed(core::CommitSeq, core::Now) override {}
-  void stalled(std::int64_t gap_ms) override {
+  void stalled(std::int64_t gap_ms, core::Stall what) override {
     std::lock_guard lock(mutex_);
     stalls_.push_back(gap_ms);
+    stalled_.push_back(what);
     changed_.notify_all();
   }
   void hold_ticks(bool hold) override {
@@ -146,7 +147,7 @@ class FakeEngine final : public EnginePort {
     std::lock_guard lock(mutex_);
     return std::exchange(immediate_, {});
   }
-  bool full() const override { return false; }
+  bool full() const override { return full_; }
   core::Turn seal(core::Now now) override {
     std::lock_guard lock(mutex_);
     if (expect_stall_before_seal_ && stalls_.empty()) sealed_before_stall_ = true;
@@ -201,10 +202,13 @@ class FakeEngine final : public EnginePort {
   std::vector<core::CallId> dropped_;
   std::vector<core::AbandonGrant> abandoned_;
   std::vector<std::int64_t> stalls_;
+  std::vector<core::Stall> stalled_;
   std::vector<bool> ticks_held_;
   bool expect_stall_before_seal_ = false;  // set on the loop thread
   bool sealed_before_stall_ = false;
   int seals_ = 0;
+
+  std::atomic<bool> full_{false};
 
  private:
   mutable std::mutex mutex_;
