@@ -5,8 +5,9 @@
 #include "model/keys.h"
 
 namespace rota::core {
+namespace {
 
-std::string damage_text(model::Keyspace keyspace, std::string_view key) {
+std::string row_name(model::Keyspace keyspace, std::string_view key) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string text = "the row of keyspace ";
   text.append(model::name_of(keyspace)).append(" with key 0x");
@@ -29,7 +30,17 @@ std::string damage_text(model::Keyspace keyspace, std::string_view key) {
       break;
   }
   if (job) text.append(" (job ").append(model::job_id(*job)).append(")");
-  return text.append(" cannot be decoded");
+  return text;
+}
+
+}  // namespace
+
+std::string damage_text(model::Keyspace keyspace, std::string_view key) {
+  return row_name(keyspace, key) + " cannot be decoded";
+}
+
+std::string missing_text(model::Keyspace keyspace, std::string_view key) {
+  return row_name(keyspace, key) + " is missing";
 }
 
 void damaged_row(model::Keyspace keyspace, std::string_view key) {

@@ -85,7 +85,7 @@ base::Result<JobRead> JobReader::get(const std::string& name_space, const model:
   if (nothing_left(read.rows)) return job_not_found(model::job_id(key));
   if (with_payload && read.rows.body && read.rows.body->payload_apart) {
     const auto& payload = result.values[kRowsPerJob + 1];
-    if (!payload) return damaged_row(store_, Keyspace::kPayload, keys::job(key));
+    if (!payload) return missing_row(store_, Keyspace::kPayload, keys::job(key));
     read.rows.body->payload = *payload;
   }
   take_running(std::move(running), &read.rows);

@@ -15,6 +15,11 @@ namespace keys = model::keys;
 
 constexpr std::uint32_t kPageRows = 1'000;
 
+base::Error damaged(const core::ShardStore& store, const std::string& text) {
+  store.report_damage(text);
+  return base::make_error(base::Reason::kStoreFailed, text);
+}
+
 }  // namespace
 
 base::Error queue_not_found(const std::string& name) {
@@ -32,9 +37,12 @@ base::Error read_failed(const std::string& detail) {
 
 base::Error damaged_row(const core::ShardStore& store, core::Keyspace keyspace,
                         std::string_view key) {
-  const std::string text = core::damage_text(keyspace, key);
-  store.report_damage(text);
-  return base::make_error(base::Reason::kStoreFailed, text);
+  return damaged(store, core::damage_text(keyspace, key));
+}
+
+base::Error missing_row(const core::ShardStore& store, core::Keyspace keyspace,
+                        std::string_view key) {
+  return damaged(store, core::missing_text(keyspace, key));
 }
 
 std::uint32_t QueueDirectory::known(const Name& name) const {

@@ -56,5 +56,8 @@ base::Error read_failed(const std::string& detail);
 // and the caller gets STORE_FAILED.
 base::Error damaged_row(const core::ShardStore& store, core::Keyspace keyspace,
                         std::string_view key);
+// The same for a row that another one says must be there.
+base::Error missing_row(const core::ShardStore& store, core::Keyspace keyspace,
+                        std::string_view key);
 
 }  // namespace rota::rpc

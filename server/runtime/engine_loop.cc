@@ -279,7 +279,7 @@ void EngineLoop::handle_news(Mail& mail) {
     handle(completion);
     if (failed()) return;
   }
-  if (!mail.read_failure.empty()) return fail({store::FailureKind::kIo, mail.read_failure});
+  if (mail.failure) return fail(*mail.failure);
   if (mail.drain) {
     engine_.drain();
     touched_ = true;
@@ -462,7 +462,7 @@ void EngineLoop::issue_reads(std::vector<core::ReadIssue> reads) {
       if (error == core::ReadError::kNone) {
         mail_.reads.push_back({id, std::move(result)});
       } else {
-        mail_.read_failure = "a read failed: " + detail;
+        mail_.failure = {store::FailureKind::kIo, "a read failed: " + detail};
       }
       wake_locked();
     });
@@ -532,23 +532,19 @@ void EngineLoop::deliver_with_payloads(Call call, core::Reply reply) {
     ++answers_apart_;
   }
   auto shared = std::make_shared<std::pair<Call, core::Reply>>(std::move(call), std::move(reply));
-  const auto done = [this](std::string fault) {
+  const auto done = [this](std::optional<store::Failure> failure) {
     std::lock_guard lock(mutex_);
-    if (!fault.empty()) mail_.read_failure = "a payload could not be read: " + fault;
+    if (failure) mail_.failure = std::move(failure);
     wake_locked();
     --answers_apart_;
     idle_.notify_all();
   };
   const bool taken = readers_.submit_first([this, shared, done] {
     auto& [waiting, answer] = *shared;
-    std::string fault;
-    if (fill_payloads(store_, &std::get<core::LeaseReply>(answer.body), &fault)) {
-      fault.clear();
-    } else {
-      answer.body = store_failed();
-    }
+    auto failure = fill_payloads(store_, &std::get<core::LeaseReply>(answer.body));
+    if (failure) answer.body = store_failed();
     deliver(std::move(waiting), std::move(answer));
-    done(std::move(fault));
+    done(std::move(failure));
   });
   if (taken) return;
   take_back(shared->first.session_id, granted(shared->second));

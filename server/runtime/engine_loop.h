@@ -20,6 +20,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -168,11 +169,11 @@ class EngineLoop {
     std::vector<Completion> completions;
     std::vector<core::CallId> cancels;
     std::vector<std::function<void()>> work;
-    std::string read_failure;
+    std::optional<store::Failure> failure;  // of a read
     bool drain = false;
     bool empty() const {
-      return reads.empty() && completions.empty() && cancels.empty() && work.empty() &&
-             read_failure.empty() && !drain;
+      return reads.empty() && completions.empty() && cancels.empty() && work.empty() && !failure &&
+             !drain;
     }
   };
 

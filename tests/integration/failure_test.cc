@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A store that fails while the server runs: nothing is acknowledged any more.
+#include <functional>
+#include <memory>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -67,6 +69,23 @@ TEST(Failure, ADamagedRowStopsTheServerWithItsOwnCode) {
   EXPECT_EQ(reason_of(try_enqueue(server)), "STORE_FAILED");
 }
 
+// Changes what the real store of a stopped server holds.
+void commit_to_the_disk(const InProcessServer& server,
+                        const std::function<void(core::Batch&)>& fill) {
+  core::InlineExecutor executor;
+  store::OpenOptions options;
+  options.directory = server.server_options().data;
+  auto opened = store::open_store(options, executor);
+  ASSERT_FALSE(opened.failure);
+  auto batch = std::make_shared<core::Batch>();
+  fill(*batch);
+  auto outcome = core::Outcome::kUnknown;
+  opened.store->commit(batch, opened.store->last_committed() + 1,
+                       [&](core::CommitSeq, core::Outcome o, const std::string&) { outcome = o; });
+  ASSERT_EQ(outcome, core::Outcome::kCommitted);
+  opened.store->close();
+}
+
 // The same for a row that only a listing meets, beside the engine, over the real store.
 TEST(Failure, ADamagedRowMetByAListingStopsTheServerToo) {
   InProcessServer server;
@@ -75,21 +94,9 @@ TEST(Failure, ADamagedRowMetByAListingStopsTheServerToo) {
   const auto key = model::parse_job_id(id);
   ASSERT_TRUE(key);
   server.stop();
-  {
-    core::InlineExecutor executor;
-    store::OpenOptions options;
-    options.directory = server.server_options().data;
-    auto opened = store::open_store(options, executor);
-    ASSERT_FALSE(opened.failure);
-    auto batch = std::make_shared<core::Batch>();
-    batch->put(core::Keyspace::kJob, model::keys::job(*key), "damage");
-    auto outcome = core::Outcome::kUnknown;
-    opened.store->commit(
-        batch, opened.store->last_committed() + 1,
-        [&](core::CommitSeq, core::Outcome o, const std::string&) { outcome = o; });
-    ASSERT_EQ(outcome, core::Outcome::kCommitted);
-    opened.store->close();
-  }
+  commit_to_the_disk(server, [&](core::Batch& batch) {
+    batch.put(core::Keyspace::kJob, model::keys::job(*key), "damage");
+  });
   server.start();
   ASSERT_FALSE(server.failure());
   v1::ListJobsRequest request;
@@ -103,6 +110,30 @@ TEST(Failure, ADamagedRowMetByAListingStopsTheServerToo) {
   EXPECT_EQ(server.failure()->exit_code, app::kExitDamage);
   EXPECT_THAT(server.failure()->text,
               ::testing::AllOf(::testing::HasSubstr("keyspace job"), ::testing::HasSubstr(id)));
+}
+
+// The payload of a job that is granted is read apart; that it is gone must not look like a job that
+// has ended.
+TEST(Failure, AMissingPayloadStopsTheServerToo) {
+  InProcessServer server;
+  server.make_queue("q");
+  const std::string id = server.enqueue("q", std::string(10'000, 'p'));
+  const auto key = model::parse_job_id(id);
+  ASSERT_TRUE(key);
+  server.stop();
+  commit_to_the_disk(server, [&](core::Batch& batch) {
+    batch.del(core::Keyspace::kPayload, model::keys::job(*key));
+  });
+  server.start();
+  ASSERT_FALSE(server.failure());
+  v1::LeaseJobsResponse response;
+  CallContext context;
+  const grpc::Status status = server.workers()->LeaseJobs(&context, lease_request("q"), &response);
+  EXPECT_EQ(reason_of(status), "STORE_FAILED");
+  ASSERT_TRUE(eventually([&] { return server.failure().has_value(); }));
+  EXPECT_EQ(server.failure()->exit_code, app::kExitDamage);
+  EXPECT_THAT(server.failure()->text,
+              ::testing::AllOf(::testing::HasSubstr("keyspace payload"), ::testing::HasSubstr(id)));
 }
 
 TEST(Failure, AFullDiskRefusesNewWorkAndLetsWorkEnd) {

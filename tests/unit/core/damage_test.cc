@@ -84,6 +84,8 @@ TEST(Damage, KeyIsShownInHexAndTheJobByItsId) {
                           HasSubstr(model::job_id(key))));
   EXPECT_EQ(core::damage_text(Keyspace::kMeta, "ab"),
             "the row of keyspace meta with key 0x6162 cannot be decoded");
+  EXPECT_EQ(core::missing_text(Keyspace::kMeta, "ab"),
+            "the row of keyspace meta with key 0x6162 is missing");
 }
 
 }  // namespace

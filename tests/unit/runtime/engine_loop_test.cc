@@ -16,6 +16,8 @@ namespace rota::runtime {
 namespace {
 
 using base::Reason;
+using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -291,6 +293,30 @@ TEST_F(EngineLoopTest, ALargePayloadIsReadBeforeTheLeaseReplyLeaves) {
   auto read = payload.get_future();
   ASSERT_EQ(read.wait_for(10s), std::future_status::ready);
   EXPECT_EQ(read.get(), "large payload");
+}
+
+TEST_F(EngineLoopTest, AMissingPayloadOfALiveJobStopsTheLoop) {
+  executor_.let_through();
+  const model::JobKey key{.queue = 1, .priority = 100, .seq = 3};
+  start();
+  const auto poll = submit(core::LeaseJobs{}, "poll");
+  ASSERT_TRUE(poll);
+  ASSERT_TRUE(engine_.wait([&] { return engine_.parked_.size() == 1; }));
+  on_loop([&] {
+    core::GrantedJob job = granted(3, 12);
+    auto body = std::make_shared<model::JobBody>();
+    body->payload_apart = true;
+    job.body = body;
+    engine_.grant(*poll, job);
+    engine_.put(core::Keyspace::kJob, model::keys::job(key), "body");
+  });
+  ASSERT_TRUE(submit(core::ExplainJob{}, "turn"));
+  ASSERT_TRUE(logged_within(4));  // the event of the grant and both answers, too
+  const std::vector<std::string> lines = log();
+  EXPECT_THAT(lines, Contains("poll STORE_FAILED"));
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("fatal"), HasSubstr("keyspace payload"),
+                                    HasSubstr("is missing"))));
+  EXPECT_TRUE(loop_->failed());
 }
 
 TEST_F(EngineLoopTest, AfterAnUnknownOutcomeNothingIsAcknowledged) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/damage.h"
 #include "model/keys.h"
 #include "store/memory_store.h"
 
@@ -25,8 +26,11 @@ core::GrantedJob granted(std::uint64_t seq, bool apart) {
 class PayloadsTest : public testing::Test {
  protected:
   void put(std::uint64_t seq, std::string payload) {
+    put(model::Keyspace::kPayload, seq, std::move(payload));
+  }
+  void put(model::Keyspace keyspace, std::uint64_t seq, std::string value) {
     auto batch = std::make_shared<core::Batch>();
-    batch->put(model::Keyspace::kPayload, model::keys::job(job(seq)), std::move(payload));
+    batch->put(keyspace, model::keys::job(job(seq)), std::move(value));
     store_->commit(batch, store_->last_committed() + 1,
                    [](core::CommitSeq, core::Outcome, const std::string&) {});
   }
@@ -41,8 +45,7 @@ TEST_F(PayloadsTest, OnlyThoseThatLieApartAreRead) {
   reply.jobs = {granted(1, false), granted(2, true)};
   const auto shared = reply.jobs[1].body;
   ASSERT_TRUE(needs_payloads(reply));
-  std::string fault;
-  ASSERT_TRUE(fill_payloads(*store_, &reply, &fault));
+  ASSERT_FALSE(fill_payloads(*store_, &reply));
   ASSERT_EQ(reply.jobs.size(), 2U);
   EXPECT_EQ(reply.jobs[0].body->payload, "inside");
   EXPECT_EQ(reply.jobs[1].body->payload, "from its row");
@@ -53,19 +56,29 @@ TEST_F(PayloadsTest, OnlyThoseThatLieApartAreRead) {
 TEST_F(PayloadsTest, AJobThatHasEndedMeanwhileIsLeftOut) {
   core::LeaseReply reply;
   reply.jobs = {granted(1, false), granted(2, true)};
-  std::string fault;
-  ASSERT_TRUE(fill_payloads(*store_, &reply, &fault));
+  ASSERT_FALSE(fill_payloads(*store_, &reply));
   ASSERT_EQ(reply.jobs.size(), 1U);
   EXPECT_EQ(reply.jobs[0].key, job(1));
+}
+
+TEST_F(PayloadsTest, AJobThatIsThereWithoutItsPayloadIsDamage) {
+  put(model::Keyspace::kJob, 3, "body");
+  core::LeaseReply reply;
+  reply.jobs = {granted(2, true), granted(3, true)};
+  const auto failure = fill_payloads(*store_, &reply);
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->kind, store::FailureKind::kDamage);
+  EXPECT_EQ(failure->text, core::missing_text(model::Keyspace::kPayload, model::keys::job(job(3))));
 }
 
 TEST_F(PayloadsTest, AReadThatFailsIsReported) {
   disk_->fail_read_after(0);
   core::LeaseReply reply;
   reply.jobs = {granted(2, true)};
-  std::string fault;
-  EXPECT_FALSE(fill_payloads(*store_, &reply, &fault));
-  EXPECT_FALSE(fault.empty());
+  const auto failure = fill_payloads(*store_, &reply);
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->kind, store::FailureKind::kIo);
+  EXPECT_FALSE(failure->text.empty());
 }
 
 TEST_F(PayloadsTest, NothingToReadForSmallOnes) {
