@@ -25,6 +25,9 @@ using internal::BootTime;
 constexpr std::size_t kResultBytes = static_cast<std::size_t>(base::limits::kResultBytesMax);
 constexpr std::size_t kErrorTailBytes = 400;  // of what goes into the failure's message
 constexpr int kSnoozeCode = 75;               // EX_TEMPFAIL
+// Read from each pipe before the next look at stop and deadline. More than a pipe holds, so that
+// the last look takes all that the command has written.
+constexpr std::size_t kReadBytesPerLook = 256U << 10;
 
 std::string rfc3339(Time time) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
@@ -131,13 +134,16 @@ class Supervision {
     close_end(child_.input);
   }
 
+  // A command may write faster than this reads, and what it has left behind may after its end.
   void read_from(int& descriptor, bool is_output) {
     char buffer[16384];
-    while (descriptor >= 0) {
+    std::size_t taken = 0;
+    while (descriptor >= 0 && taken < kReadBytesPerLook) {
       const ssize_t got = read(descriptor, buffer, sizeof(buffer));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && errno == EAGAIN) return;
       if (got <= 0) return close_end(descriptor);
+      taken += static_cast<std::size_t>(got);
       take({buffer, static_cast<std::size_t>(got)}, is_output);
     }
   }

@@ -2,10 +2,12 @@
 #include "bin/exec_handler.h"
 
 #include <gtest/gtest.h>
-#include <signal.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -139,20 +141,36 @@ TEST(ExecHandlerTest, ThenKill) {
   EXPECT_EQ(outcome.why(), "signal KILL after it was told to stop");
 }
 
+TEST(ExecHandlerTest, AFloodOfOutputDoesNotKeepItFromBeingKilled) {
+  const Outcome outcome = stop_in_the_middle(
+      "trap '' TERM; begin() { yes & yes >&2 & echo > \"$1\"; while :; do sleep 0.05; done; }; "
+      "begin",
+      100ms);
+  EXPECT_EQ(outcome.why().substr(0, outcome.why().find(';')),
+            "signal KILL after it was told to stop");
+}
+
+// Whoever is left of the group still writes when the command has ended.
+TEST(ExecHandlerTest, AFloodThatOutlivesTheCommandIsCutOff) {
+  const Outcome outcome = run("echo first; for i in 1 2 3 4; do yes & done; exit 0");
+  EXPECT_EQ(outcome.kind(), Outcome::Kind::kSucceeded);
+  EXPECT_TRUE(outcome.result().starts_with("first\n"));
+}
+
 TEST(ExecHandlerTest, NothingIsLeftOfTheGroup) {
   const Outcome outcome = run("sleep 1000 & echo $!");
   ASSERT_EQ(outcome.kind(), Outcome::Kind::kSucceeded);
   const pid_t left = std::atoi(outcome.result().c_str());
   ASSERT_GT(left, 0);
   // Killed already; its parent, which reaps it, is no longer ours.
-  const std::string status = "/proc/" + std::to_string(left) + "/stat";
-  for (int look = 0; look < 2'000; ++look) {
-    std::ifstream file(status);
-    std::string pid, name, state;
-    if (!(file >> pid >> name >> state) || state == "Z") return;
-    std::this_thread::yield();
+  const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, left, 0));
+  if (descriptor < 0) {
+    EXPECT_EQ(errno, ESRCH);
+    return;
   }
-  EXPECT_NE(kill(left, 0), 0);
+  pollfd end{descriptor, POLLIN, 0};
+  EXPECT_EQ(poll(&end, 1, 10'000), 1);
+  close(descriptor);
 }
 
 }  // namespace
