@@ -159,8 +159,11 @@ void EngineLoop::drain() {
 
 bool EngineLoop::wait_idle(std::int64_t timeout_ms) {
   std::unique_lock lock(mutex_);
+  // In a busy drain the next call may be open again before this thread has woken up.
   return idle_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
-                        [this] { return open_calls_.load() == 0 || ended_; });
+                        [this, before = idle_moments_] {
+                          return open_calls_.load() == 0 || idle_moments_ != before || ended_;
+                        });
 }
 
 void EngineLoop::stop() {
@@ -569,6 +572,7 @@ void EngineLoop::take_back(const std::string& session_id, std::vector<core::Leas
 void EngineLoop::call_ended() {
   if (open_calls_.fetch_sub(1) == 1) {
     std::lock_guard lock(mutex_);
+    ++idle_moments_;
     idle_.notify_all();
   }
 }

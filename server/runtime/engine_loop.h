@@ -125,8 +125,9 @@ class EngineLoop {
   void drain();
   bool draining() const { return draining_.load(std::memory_order_relaxed); }
 
-  // True when nothing that was accepted is unanswered; waits for that until the deadline (on the
-  // process's steady clock). Not on the loop thread.
+  // True when there was a moment since the call in which nothing that was accepted was unanswered,
+  // though more may have come by now; waits for one until the deadline (on the process's steady
+  // clock). Not on the loop thread.
   bool wait_idle(std::int64_t timeout_ms);
 
   // Finishes what has been accepted and what is in flight, then joins. Parked calls that are left
@@ -234,7 +235,8 @@ class EngineLoop {
   // While asleep: how much must wait to be worth a wake-up.
   std::size_t wake_at_commands_ = 1;
   std::size_t wake_at_bytes_ = 0;
-  std::size_t answers_apart_ = 0;  // on their way through another thread
+  std::uint64_t idle_moments_ = 0;  // times that the last open call ended
+  std::size_t answers_apart_ = 0;   // on their way through another thread
   bool asleep_ = false;
   bool poked_ = false;
   bool stopping_ = false;

@@ -3,6 +3,8 @@
 // Order of answers, admission, cancelled calls and failures of the loop.
 #include "runtime/engine_loop.h"
 
+#include <atomic>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -358,6 +360,27 @@ TEST_F(EngineLoopTest, DrainRefusesOpeningAnswersPollsAndLetsWorkEnd) {
   EXPECT_FALSE(submit(core::PurgeQueue{}, "purge"));
   EXPECT_TRUE(loop_->wait_idle(10'000));
   EXPECT_EQ(log().size(), 4U);
+}
+
+// Each end sends the next call at once, so that a waiter finds one open whenever it looks.
+TEST_F(EngineLoopTest, AnIdleMomentInABusyDrainCounts) {
+  start();
+  executor_.let_through();
+  std::atomic<bool> enough{false};
+  std::function<void()> send_next = [&] {
+    core::Command command;
+    command.body = core::FinishJobs{};
+    const auto call = loop_->submit(std::move(command), [&](core::Reply) {
+      if (!enough) loop_->post(send_next);  // runs when this call is over
+      return Delivery::kTaken;
+    });
+    EXPECT_TRUE(call || enough);
+  };
+  on_loop(send_next);
+  loop_->drain();
+  EXPECT_TRUE(loop_->wait_idle(10'000));
+  enough = true;
+  loop_->stop();
 }
 
 TEST_F(EngineLoopTest, StopAnswersAllThatWasAccepted) {
