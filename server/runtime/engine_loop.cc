@@ -180,19 +180,32 @@ void EngineLoop::stop() {
 }
 
 void EngineLoop::ask_stats(std::function<void(LoopStats)> done) {
-  const auto answer = [this, done] {
-    LoopStats stats = counts_;
-    stats.engine = engine_.stats();
-    stats.calls = open_calls_.load();
-    {
-      std::lock_guard lock(mutex_);
-      stats.queued_commands = queue_.commands();
-      stats.queued_bytes = queue_.bytes();
-      stats.refused = refused_;
+  {
+    std::lock_guard lock(mutex_);
+    if (!ended_) {
+      stats_asked_.push_back(std::move(done));
+      if (stats_asked_.size() > 1) return;
+      mail_.work.push_back([this] { answer_stats(); });
+      wake_locked();
+      return;
     }
-    done(stats);
-  };
-  if (!post(answer)) done({});
+  }
+  done({});
+}
+
+void EngineLoop::answer_stats() {
+  std::vector<std::function<void(LoopStats)>> asked;
+  LoopStats stats = counts_;
+  stats.calls = open_calls_.load();
+  {
+    std::lock_guard lock(mutex_);
+    asked.swap(stats_asked_);
+    stats.queued_commands = queue_.commands();
+    stats.queued_bytes = queue_.bytes();
+    stats.refused = refused_;
+  }
+  stats.engine = engine_.stats();
+  for (const auto& done : asked) done(stats);
 }
 
 bool EngineLoop::post(std::function<void()> work) {

@@ -134,8 +134,9 @@ class EngineLoop {
   // are answered DRAINING. Not on the loop thread. Idempotent.
   void stop();
 
-  // Numbers of the moment, handed over on the loop thread (or at once, without the engine's, when
-  // the loop has ended). Any thread.
+  // Numbers of a moment after the call, handed over on the loop thread (or at once, without the
+  // engine's, when the loop has ended). All who ask until the loop looks share one answer. Any
+  // thread.
   void ask_stats(std::function<void(LoopStats)> done);
 
   // Runs `work` on the loop thread between two turns; for tests and server info. False when the
@@ -202,6 +203,7 @@ class EngineLoop {
   void deliver_apart(Call call, core::Reply reply);
   void take_back(const std::string& session_id, std::vector<core::LeaseRef> leases);
   void call_ended();
+  void answer_stats();
   void fail(const store::Failure& failure);
   void end_all(const base::Error& error);
   core::Now look();
@@ -232,6 +234,7 @@ class EngineLoop {
   AdmissionQueue<Incoming> queue_;
   Mail mail_;
   std::uint64_t refused_ = 0;
+  std::vector<std::function<void(LoopStats)>> stats_asked_;  // work to answer them is posted
   // While asleep: how much must wait to be worth a wake-up.
   std::size_t wake_at_commands_ = 1;
   std::size_t wake_at_bytes_ = 0;

@@ -396,6 +396,27 @@ TEST_F(EngineLoopTest, StopAnswersAllThatWasAccepted) {
   EXPECT_EQ(refused.error().reason, Reason::kDraining);
 }
 
+TEST_F(EngineLoopTest, ManyWhoAskForNumbersShareOneLook) {
+  start();
+  constexpr int kAskers = 1'000;
+  std::atomic<int> answered{0};
+  const auto go_on = hold_loop();
+  for (int i = 0; i < kAskers; ++i) loop_->ask_stats([&](LoopStats) { ++answered; });
+  EXPECT_EQ(answered, 0);
+  go_on();
+  on_loop([] {});
+  EXPECT_EQ(answered, kAskers);
+  EXPECT_EQ(engine_.stats_asked_, 1);
+  std::promise<LoopStats> later;
+  loop_->ask_stats([&](LoopStats stats) { later.set_value(stats); });
+  EXPECT_EQ(later.get_future().wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(engine_.stats_asked_, 2);
+  // Nobody is left without an answer.
+  loop_->stop();
+  loop_->ask_stats([&](LoopStats) { ++answered; });
+  EXPECT_EQ(answered, kAskers + 1);
+}
+
 TEST_F(EngineLoopTest, ManyCallersShareBatches) {
   start();
   executor_.let_through();

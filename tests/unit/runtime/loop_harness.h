@@ -165,7 +165,10 @@ class FakeEngine final : public EnginePort {
     changed_.notify_all();
     return turn;
   }
-  core::EngineStats stats() const override { return {}; }
+  core::EngineStats stats() const override {
+    ++stats_asked_;
+    return {};
+  }
 
   // Decides a parked call: a grant in the turn being built. On the loop thread.
   void grant(core::CallId call, core::GrantedJob job) {
@@ -209,6 +212,7 @@ class FakeEngine final : public EnginePort {
   int seals_ = 0;
 
   std::atomic<bool> full_{false};
+  mutable std::atomic<int> stats_asked_{0};
 
  private:
   mutable std::mutex mutex_;
