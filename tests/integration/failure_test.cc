@@ -12,6 +12,7 @@
 #include "model/job_id.h"
 #include "model/keys.h"
 #include "store/open.h"
+#include "support/eventually.h"
 #include "support/in_process_server.h"
 
 namespace rota::testing {

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/eventually.h"
 #include "support/in_process_server.h"
 
 namespace rota::testing {

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <thread>
 #include <utility>
 #include <variant>
 
@@ -196,15 +195,6 @@ std::string reason_of(const grpc::Status& status) {
     if (detail.UnpackTo(&info)) return info.reason();
   }
   return {};
-}
-
-bool eventually(const std::function<bool()>& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (std::chrono::steady_clock::now() < deadline) {
-    if (condition()) return true;
-    std::this_thread::yield();
-  }
-  return condition();
 }
 
 }  // namespace rota::testing

@@ -125,7 +125,4 @@ class CallContext : public grpc::ClientContext {
 // The machine-readable reason in a refused call's details; empty when there is none.
 std::string reason_of(const grpc::Status& status);
 
-// Waits until the condition holds, asking again and again; false when it does not within 10 s.
-bool eventually(const std::function<bool()>& condition);
-
 }  // namespace rota::testing

@@ -2,10 +2,10 @@
 //
 // Queues and operations over the wire.
 #include <set>
-#include <thread>
 
 #include "rpc/convert_time.h"
 #include "rpc_fixture.h"
+#include "support/eventually.h"
 
 namespace rota::testing {
 namespace {
@@ -115,12 +115,10 @@ TEST_F(RpcQueueTest, PurgeIsAnOperation) {
   v1::GetOperationRequest request;
   request.set_operation_id(started.id());
   auto operation = started;
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (operation.state() == v1::Operation::STATE_RUNNING) {
-    ASSERT_LT(std::chrono::steady_clock::now(), until);
-    std::this_thread::yield();
+  ASSERT_TRUE(eventually([&] {
     operation = ok(admin(), &Admin::GetOperation, request).operation();
-  }
+    return operation.state() != v1::Operation::STATE_RUNNING;
+  }));
   EXPECT_EQ(operation.state(), v1::Operation::STATE_SUCCEEDED);
   EXPECT_EQ(operation.removed_count(), 20);
   EXPECT_EQ(get_queue("q").counters().ready(), 0);

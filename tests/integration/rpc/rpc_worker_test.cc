@@ -6,6 +6,7 @@
 
 #include "rpc/convert_time.h"
 #include "rpc_fixture.h"
+#include "support/eventually.h"
 
 namespace rota::testing {
 namespace {
@@ -25,11 +26,8 @@ class RpcWorkerTest : public RpcTest {
         .parked_poll_count();
   }
   void wait_for_parked(std::int64_t count) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (parked() != count) {
-      ASSERT_LT(std::chrono::steady_clock::now(), until) << "parked calls never were " << count;
-      std::this_thread::yield();
-    }
+    ASSERT_TRUE(eventually([&] { return parked() == count; }))
+        << "parked calls never were " << count;
   }
 };
 
