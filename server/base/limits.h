@@ -117,7 +117,6 @@ inline constexpr int kCatchUpRunsMax = 100'000;
 inline constexpr int kRunRangeExactCountMax = 100'000;  // above: a lower bound
 inline constexpr int kBusinessDayOffsetMax = 366;       // either way
 inline constexpr std::size_t kCronBytesMax = 256;
-inline constexpr int kSpecPartsMax = 32;
 
 // --- retention -----------------------------------------------------------------------------------
 inline constexpr std::int64_t kRetentionAgeMsMin = 10 * kMinuteMs;  // or 0: keep nothing
