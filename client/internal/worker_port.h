@@ -26,14 +26,6 @@ struct WorkerIdentity {
   int concurrency = 0;       // for people too
 };
 
-struct LeaseCall {
-  std::vector<std::string> queues{};
-  int slots = 0;
-  Millis wait{0};  // at most 30 s
-  Millis lease_ttl{0};
-  std::string request_id{};
-};
-
 // One grant. Durations count from the grant, not from the receipt of the answer.
 struct Grant {
   std::string job_id{}, queue{}, kind{}, payload{}, scheduler_id{}, business_key{},
@@ -53,6 +45,8 @@ struct LeaseKey {
 };
 
 struct LeaseReply {
+  // One for each outcome that the call carried, in order; empty when the server took none.
+  std::vector<Result<Ok>> finished{};
   Millis lease_ttl{0};
   Millis granted_after{0};  // from the server's receipt of the call to the grant
   std::vector<Grant> grants{};
@@ -81,6 +75,17 @@ struct FinishItem {
   ReleaseReason release_reason = ReleaseReason::kOther;
   bool result_truncated = false;
   std::string log_tail{};  // any bytes; what is not UTF-8 is replaced
+};
+
+struct LeaseCall {
+  std::vector<std::string> queues{};
+  int slots = 0;
+  Millis wait{0};  // at most 30 s
+  Millis lease_ttl{0};
+  std::string request_id{};
+  // Carried along and taken before jobs are granted; null: none. As in finish().
+  std::shared_ptr<const std::vector<FinishItem>> outcomes{};
+  Millis timeout{0};  // of the call; 0: some seconds more than its wait
 };
 
 // Thread-safe. Each call answers exactly once, on a thread of the client, also when the port is

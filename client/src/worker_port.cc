@@ -94,6 +94,33 @@ void set_outcome(const FinishItem& item, v1::Outcome& message) {
   }
 }
 
+void set_items(const std::vector<FinishItem>& items,
+               google::protobuf::RepeatedPtrField<v1::FinishItem>& messages) {
+  messages.Reserve(static_cast<int>(items.size()));
+  for (const FinishItem& item : items) {
+    auto& message = *messages.Add();
+    set_lease(item.lease, *message.mutable_lease());
+    set_outcome(item, *message.mutable_outcome());
+    if (!item.log_tail.empty()) {
+      message.set_log_tail(tail_of(item.log_tail, limits::kLogTailBytesMax));
+    }
+  }
+}
+
+std::vector<Result<Ok>> to_results(
+    const google::protobuf::RepeatedPtrField<v1::FinishResult>& messages) {
+  std::vector<Result<Ok>> results;
+  results.reserve(static_cast<std::size_t>(messages.size()));
+  for (const auto& message : messages) {
+    if (message.has_error()) {
+      results.emplace_back(to_error(message.error()));
+    } else {
+      results.emplace_back(Ok{});
+    }
+  }
+  return results;
+}
+
 Error wrong_count() {
   Error error;
   error.reason = "UNKNOWN_ANSWER";
@@ -128,10 +155,13 @@ class GrpcWorkerPort final : public WorkerPort {
     request.set_max_jobs(call.slots);
     set_duration(*request.mutable_wait_duration(), call.wait);
     set_duration(*request.mutable_lease_ttl(), call.lease_ttl);
-    raw_.lease_jobs_async(std::move(request), {.timeout = call.wait + kPollSlack, .repeat = false},
+    if (call.outcomes) set_items(*call.outcomes, *request.mutable_outcomes());
+    const Millis timeout = call.timeout > Millis(0) ? call.timeout : call.wait + kPollSlack;
+    raw_.lease_jobs_async(std::move(request), {.timeout = timeout, .repeat = false},
                           [done = std::move(done)](Result<v1::LeaseJobsResponse> response) {
                             if (!response) return done(std::move(response).error());
                             LeaseReply reply;
+                            reply.finished = to_results(response->finished());
                             reply.lease_ttl = to_millis(response->lease_ttl());
                             reply.granted_after = to_millis(response->granted_after());
                             reply.request_spent = response->request_spent();
@@ -176,15 +206,7 @@ class GrpcWorkerPort final : public WorkerPort {
     v1::FinishJobsRequest request;
     request.set_namespace_(name_space_);
     request.set_session_id(session_id_);
-    request.mutable_items()->Reserve(static_cast<int>(items->size()));
-    for (const FinishItem& item : *items) {
-      auto& message = *request.add_items();
-      set_lease(item.lease, *message.mutable_lease());
-      set_outcome(item, *message.mutable_outcome());
-      if (!item.log_tail.empty()) {
-        message.set_log_tail(tail_of(item.log_tail, limits::kLogTailBytesMax));
-      }
-    }
+    set_items(*items, *request.mutable_items());
     const std::size_t count = items->size();
     raw_.finish_jobs_async(
         std::move(request), {.timeout = timeout, .repeat = false},
@@ -193,16 +215,7 @@ class GrpcWorkerPort final : public WorkerPort {
           if (static_cast<std::size_t>(response->results_size()) != count) {
             return done(wrong_count());
           }
-          std::vector<Result<Ok>> results;
-          results.reserve(count);
-          for (const auto& result : response->results()) {
-            if (result.has_error()) {
-              results.emplace_back(to_error(result.error()));
-            } else {
-              results.emplace_back(Ok{});
-            }
-          }
-          done(std::move(results));
+          done(to_results(response->results()));
         });
   }
 

@@ -79,6 +79,8 @@ inline constexpr std::int64_t kHandlerGraceMsMax = 5 * kSecondMs;  // min(this, 
 inline constexpr int kHandlerGraceTtlDivisor = 5;
 inline constexpr std::int64_t kPollWaitMsMax = 30 * kSecondMs;
 inline constexpr std::int64_t kPollWaitMsDefault = 20 * kSecondMs;
+// Of a lease call that carries outcomes: they never wait for a long poll to be answered.
+inline constexpr std::int64_t kPollWithOutcomesWaitMsMax = 10;
 inline constexpr std::int64_t kPollDeadlineMarginMsMin =
     250;                                     // no grant to a call that is about to die
 inline constexpr int kLeaseJobsMax = 1'000;  // of one reply
@@ -90,6 +92,8 @@ inline constexpr int kParkedPollsPerSessionMax = 64;
 // --- calls ---------------------------------------------------------------------------------------
 inline constexpr int kCallItemsMax = 1'000;  // jobs or outcomes
 inline constexpr std::int64_t kCallBytesMax = 8 * kMiB;
+// What the answer to one outcome takes at most, next to the jobs of the same answer.
+inline constexpr std::int64_t kFinishResultBytesMax = kKiB;
 inline constexpr std::int64_t kReceiveBytesMax = kCallBytesMax + 256 * kKiB;
 inline constexpr int kStreamsMax = 1'024;  // at once, of one connection
 inline constexpr std::int64_t kRequestIdKeptMs = kHourMs;
@@ -157,12 +161,16 @@ inline constexpr std::int64_t kSchedulerHoldMs = kMinuteMs;  // after a forward 
 static_assert(kPayloadBytesDefault <= kPayloadBytesMax);
 static_assert(kPayloadBytesMax + kLabelBytesMax + 4 * kKiB < kCallBytesMax,
               "the largest job fits into one call, and into one lease reply");
+static_assert(kPayloadBytesMax + kLabelBytesMax + 4 * kKiB <
+                  kCallBytesMax - kCallItemsMax * kFinishResultBytesMax,
+              "the largest job fits next to the answers to all outcomes of a call");
 static_assert(kPayloadBytesMax <= kBatchBytesMax, "the largest job fits into one batch");
 static_assert(kCallBytesMax < kReceiveBytesMax, "our own refusal comes before the library's");
 static_assert(kPayloadInlineBytesMax <= kPayloadBytesDefault);
 static_assert(kResultBytesMax <= kPayloadBytesMax);
 static_assert(kLeaseTtlMsMin <= kLeaseTtlMsDefault && kLeaseTtlMsDefault <= kLeaseTtlMsMax);
 static_assert(kPollWaitMsDefault <= kPollWaitMsMax);
+static_assert(kPollWithOutcomesWaitMsMax < kPollWaitMsDefault);
 static_assert(kPollDeadlineMarginMsMin < kPollWaitMsMax);
 static_assert(kHandlerGraceMsMax * 2 <= kLeaseTtlMsDefault,
               "a handler works longer than it is told to stop");

@@ -189,6 +189,42 @@ std::optional<Error> read_outcome(v1::FinishItem* wire, WorkerOutcome* outcome) 
                           "one of success, failure, release, snooze must be set", "outcome");
 }
 
+// `field` is where the request has them; `call_bytes` is the size of the whole request.
+base::Result<core::FinishJobs> outcomes_from_wire(
+    const std::string& session_id, google::protobuf::RepeatedPtrField<v1::FinishItem>* items,
+    const char* field, std::size_t call_bytes) {
+  if (auto fault = base::check_session_id("session_id", session_id)) return *fault;
+  if (items->empty()) {
+    return base::make_error(base::Reason::kMissingField, "at least one", field);
+  }
+  if (items->size() > limits::kCallItemsMax) {
+    return base::make_error(base::Reason::kTooManyItems,
+                            std::to_string(items->size()) + " outcomes, limit " +
+                                std::to_string(limits::kCallItemsMax) + " a call; split it",
+                            field);
+  }
+  if (const auto bytes = static_cast<std::int64_t>(call_bytes); bytes > limits::kCallBytesMax) {
+    return base::make_error(base::Reason::kTooManyItems,
+                            base::format_bytes(bytes) + ", limit " +
+                                base::format_bytes(limits::kCallBytesMax) + " a call; split it",
+                            field);
+  }
+  core::FinishJobs finish;
+  finish.session_id = session_id;
+  finish.items.reserve(static_cast<std::size_t>(items->size()));
+  for (auto& wire_item : *items) {
+    core::FinishItem item;
+    if (auto ref = lease_ref_from_wire(wire_item.lease())) {
+      item.lease = *ref;
+    } else {
+      item.invalid = ref.error();
+    }
+    if (!item.invalid) item.invalid = read_outcome(&wire_item, &item.outcome);
+    finish.items.push_back(std::move(item));
+  }
+  return finish;
+}
+
 }  // namespace
 
 base::Result<core::LeaseJobs> lease_from_wire(const v1::LeaseJobsRequest& wire,
@@ -224,6 +260,12 @@ base::Result<core::LeaseJobs> lease_from_wire(const v1::LeaseJobsRequest& wire,
   const std::int64_t left = caller.time_left_ms(now_mono_ms);
   if (left != INT64_MAX) {
     lease.wait_ms = std::clamp<std::int64_t>(left - limits::kPollDeadlineMarginMsMin, 0, *wait);
+  }
+  if (wire.outcomes_size() > 0) {
+    lease.wait_ms = std::min(lease.wait_ms, limits::kPollWithOutcomesWaitMsMax);
+    lease.max_bytes -=
+        static_cast<std::size_t>(limits::kFinishResultBytesMax) *
+        static_cast<std::size_t>(std::min(wire.outcomes_size(), limits::kCallItemsMax));
   }
   lease.request_id = wire.request_id();
   lease.received_mono_ms = caller.received_mono_ms;
@@ -306,36 +348,20 @@ void heartbeat_to_wire(const core::HeartbeatReply& reply, v1::HeartbeatResponse*
 }
 
 base::Result<core::FinishJobs> finish_from_wire(v1::FinishJobsRequest* wire) {
-  if (auto fault = base::check_session_id("session_id", wire->session_id())) return *fault;
-  if (wire->items_size() == 0) {
-    return base::make_error(base::Reason::kMissingField, "at least one", "items");
-  }
-  if (wire->items_size() > limits::kCallItemsMax) {
-    return base::make_error(base::Reason::kTooManyItems,
-                            std::to_string(wire->items_size()) + " outcomes, limit " +
-                                std::to_string(limits::kCallItemsMax) + " a call; split it",
-                            "items");
-  }
-  core::FinishJobs finish;
-  finish.session_id = wire->session_id();
-  finish.items.reserve(static_cast<std::size_t>(wire->items_size()));
-  for (auto& wire_item : *wire->mutable_items()) {
-    core::FinishItem item;
-    if (auto ref = lease_ref_from_wire(wire_item.lease())) {
-      item.lease = *ref;
-    } else {
-      item.invalid = ref.error();
-    }
-    if (!item.invalid) item.invalid = read_outcome(&wire_item, &item.outcome);
-    finish.items.push_back(std::move(item));
-  }
-  return finish;
+  return outcomes_from_wire(wire->session_id(), wire->mutable_items(), "items",
+                            wire->ByteSizeLong());
 }
 
-void finish_to_wire(const core::FinishReply& reply, v1::FinishJobsResponse* wire) {
-  wire->mutable_results()->Reserve(static_cast<int>(reply.items.size()));
+base::Result<core::FinishJobs> finish_from_wire(v1::LeaseJobsRequest* wire) {
+  return outcomes_from_wire(wire->session_id(), wire->mutable_outcomes(), "outcomes",
+                            wire->ByteSizeLong());
+}
+
+void finish_to_wire(const core::FinishReply& reply,
+                    google::protobuf::RepeatedPtrField<v1::FinishResult>* wire) {
+  wire->Reserve(static_cast<int>(reply.items.size()));
   for (const auto& item : reply.items) {
-    auto* result = wire->add_results();
+    auto* result = wire->Add();
     if (const auto* error = std::get_if<base::Error>(&item)) {
       put_item_error(*error, result->mutable_error());
       continue;

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <google/protobuf/repeated_field.h>
+
 #include "base/error.h"
 #include "core/command.h"
 #include "rota/v1/worker.pb.h"
@@ -30,9 +32,12 @@ void lease_to_wire(core::LeaseReply& reply, std::string_view store_id, std::stri
 base::Result<core::Heartbeat> heartbeat_from_wire(const v1::HeartbeatRequest& wire);
 void heartbeat_to_wire(const core::HeartbeatReply& reply, v1::HeartbeatResponse* wire);
 
-// Takes the results out of `wire`. A bad item is marked and answered alone.
+// Takes the results out of `wire`. A bad item is marked and answered alone. Of a lease call, the
+// outcomes that it carries: at least one.
 base::Result<core::FinishJobs> finish_from_wire(v1::FinishJobsRequest* wire);
-void finish_to_wire(const core::FinishReply& reply, v1::FinishJobsResponse* wire);
+base::Result<core::FinishJobs> finish_from_wire(v1::LeaseJobsRequest* wire);
+void finish_to_wire(const core::FinishReply& reply,
+                    google::protobuf::RepeatedPtrField<v1::FinishResult>* wire);
 
 void worker_to_wire(const runtime::WorkerSeen& seen, v1::Worker* wire);
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/lease_call.h"
 
-#include <atomic>
+#include <algorithm>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "rpc/convert_worker.h"
@@ -11,8 +13,12 @@
 namespace rota::rpc {
 namespace {
 
-// The answer and the cancellation of one call race; whoever claims it first finishes it. The loop
-// holds `Shared` only, so that the reactor may be gone when its answer comes.
+// The answers and the cancellation of one call race; whoever ends it finishes it. The loop holds
+// `Shared` only, so that the reactor may be gone when its answers come.
+//
+// A call that carries outcomes is two commands with an answer each; it is finished with both. They
+// come in any order and on different threads: a repeated outcome needs a read, a grant may need its
+// payloads.
 class LeaseReactor final : public grpc::ServerUnaryReactor {
  public:
   LeaseReactor(Context& context, const Caller& caller, std::string session_id,
@@ -20,24 +26,35 @@ class LeaseReactor final : public grpc::ServerUnaryReactor {
       : shared_(std::make_shared<Shared>(context, caller.name_space, std::move(session_id), this,
                                          response)) {}
 
-  void start(const Caller& caller, core::LeaseJobs lease, runtime::WorkerSeen seen) {
+  void start(const Caller& caller, std::optional<core::FinishJobs> outcomes, core::LeaseJobs lease,
+             runtime::WorkerSeen seen) {
     auto& server = shared_->context.server;
     server.workers.lease_call_began(std::move(seen), shared_->context.wall_ms(),
                                     caller.received_mono_ms);
-    core::Command command;
-    command.call = shared_->call;
-    command.principal = caller.principal;
-    command.name_space = caller.name_space;
-    command.body = std::move(lease);
-    const auto accepted = server.loop.submit(
-        std::move(command),
-        [shared = shared_](core::Reply reply) { return shared->answer(std::move(reply)); });
+    core::Command ask = command_of(caller, std::move(lease));
+    ask.call = shared_->call;
+    runtime::ReplyFn on_grants = [shared = shared_](core::Reply reply) {
+      return shared->leased(std::move(reply));
+    };
+    if (!outcomes) {
+      const auto accepted = server.loop.submit(std::move(ask), std::move(on_grants));
+      if (!accepted) shared_->end(to_status(accepted.error()));
+      return;
+    }
+    shared_->carries = true;
+    const auto accepted = server.loop.submit_both(
+        command_of(caller, *std::move(outcomes)),
+        [shared = shared_](core::Reply reply) {
+          shared->finished(std::move(reply));
+          return runtime::Delivery::kTaken;
+        },
+        std::move(ask), std::move(on_grants));
     if (!accepted) shared_->end(to_status(accepted.error()));
   }
 
   void OnCancel() override {
     if (shared_->end(grpc::Status::CANCELLED)) {
-      // Forgets the parked call; an answer that is on its way meets the claim and goes back.
+      // Forgets the parked call; an answer that is on its way meets the end and goes back.
       shared_->context.server.loop.cancel(shared_->call);
     }
   }
@@ -54,40 +71,100 @@ class LeaseReactor final : public grpc::ServerUnaryReactor {
           reactor(owner),
           response(answer_to) {}
 
-    // True for exactly one caller, who may then touch reactor and response.
-    bool claim() {
-      if (claimed.exchange(true)) return false;
-      context.server.workers.lease_call_ended(session_id);
-      return true;
-    }
+    // False when it had ended. A grant that waited for the other half goes back.
     bool end(grpc::Status status) {
       if (!claim()) return false;
-      reactor->Finish(std::move(status));
+      finish(std::move(status));
+      if (grants) give_back(*grants);
       return true;
     }
-    runtime::Delivery answer(core::Reply reply) {
-      if (!claim()) return runtime::Delivery::kCallerGone;
-      auto* value = std::get_if<core::LeaseReply>(&reply.body);
-      if (value == nullptr) {
-        reactor->Finish(to_status(unexpected_reply(reply.body)));
-        return runtime::Delivery::kTaken;
+
+    runtime::Delivery leased(core::Reply reply) {
+      const bool refused = !std::holds_alternative<core::LeaseReply>(reply.body);
+      {
+        std::lock_guard lock(mutex);
+        if (ended) return runtime::Delivery::kCallerGone;
+        if (carries && !results && !refused) {
+          grants = std::move(reply);
+          return runtime::Delivery::kTaken;
+        }
+        ended = true;
       }
+      if (refused) {
+        finish(to_status(unexpected_reply(reply.body)));
+      } else {
+        answer(std::move(reply));
+      }
+      return runtime::Delivery::kTaken;
+    }
+
+    void finished(core::Reply reply) {
+      if (!std::holds_alternative<core::FinishReply>(reply.body)) {
+        end(to_status(unexpected_reply(reply.body)));
+        return;
+      }
+      {
+        std::lock_guard lock(mutex);
+        if (ended) return;
+        results = std::move(reply);
+        if (!grants) return;
+        ended = true;
+      }
+      answer(*std::move(grants));
+    }
+
+    // True for exactly one caller, who may then touch the halves, the reactor and the response.
+    bool claim() {
+      std::lock_guard lock(mutex);
+      return !std::exchange(ended, true);
+    }
+
+    void answer(core::Reply reply) {
       const auto& facts = context.server.facts;
-      lease_to_wire(*value, facts.store_id, name_space, response);
+      lease_to_wire(std::get<core::LeaseReply>(reply.body), facts.store_id, name_space, response);
+      if (results) {
+        finish_to_wire(std::get<core::FinishReply>(results->body), response->mutable_finished());
+        reply.seq = std::max(reply.seq, results->seq);
+      }
       response->set_server_epoch(static_cast<std::int64_t>(facts.server_epoch));
       response->set_commit_seq(static_cast<std::int64_t>(reply.seq));
-      reactor->Finish(grpc::Status::OK);
-      return runtime::Delivery::kTaken;
+      finish(grpc::Status::OK);
+    }
+
+    void finish(grpc::Status status) {
+      context.server.workers.lease_call_ended(session_id);
+      reactor->Finish(std::move(status));
+    }
+
+    void give_back(const core::Reply& reply) {
+      std::vector<core::LeaseRef> leases;
+      for (const core::GrantedJob& job : std::get<core::LeaseReply>(reply.body).jobs) {
+        leases.push_back({job.key, job.token});
+      }
+      context.server.loop.take_back(session_id, std::move(leases));
     }
 
     Context& context;
     const std::string name_space;
     const std::string session_id;
-    const core::CallId call;
+    const core::CallId call;  // of the lease command
     LeaseReactor* const reactor;
     v1::LeaseJobsResponse* const response;
-    std::atomic<bool> claimed{false};
+    bool carries = false;  // outcomes; set before the commands leave
+
+    std::mutex mutex;
+    bool ended = false;
+    std::optional<core::Reply> grants;   // while they wait for the results
+    std::optional<core::Reply> results;  // of the outcomes
   };
+
+  static core::Command command_of(const Caller& caller, core::CommandBody body) {
+    core::Command command;
+    command.principal = caller.principal;
+    command.name_space = caller.name_space;
+    command.body = std::move(body);
+    return command;
+  }
 
   const std::shared_ptr<Shared> shared_;
 };
@@ -100,8 +177,14 @@ Reactor* lease_jobs(Context& context, grpc::CallbackServerContext* call, const C
   if (!lease) return refuse(call, lease.error());
   auto seen = worker_from_wire(request, caller);
   if (!seen) return refuse(call, seen.error());
+  std::optional<core::FinishJobs> outcomes;
+  if (request.outcomes_size() > 0) {
+    auto taken = finish_from_wire(take(&request));
+    if (!taken) return refuse(call, taken.error());
+    outcomes = *std::move(taken);
+  }
   auto* reactor = new LeaseReactor(context, caller, request.session_id(), response);
-  reactor->start(caller, *std::move(lease), *std::move(seen));
+  reactor->start(caller, std::move(outcomes), *std::move(lease), *std::move(seen));
   return reactor;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // LeaseJobs: a long poll that is parked in the engine, and whose grant goes back when its caller is
-// gone before it was answered.
+// gone before it was answered. Outcomes that it carries go to the engine with it, before it.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

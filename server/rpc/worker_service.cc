@@ -3,7 +3,6 @@
 // WorkerService: heartbeats, outcomes and the list of workers. LeaseJobs is in lease_call.cc.
 #include <utility>
 
-#include "base/limits.h"
 #include "base/names.h"
 #include "model/job_id.h"
 #include "rota/v1/worker_service.grpc.pb.h"
@@ -17,7 +16,6 @@
 namespace rota::rpc {
 namespace {
 
-namespace limits = base::limits;
 using grpc::CallbackServerContext;
 
 constexpr std::size_t kLeasesShownMax = 100;  // of one worker
@@ -59,14 +57,13 @@ class WorkerService final : public v1::WorkerService::CallbackService {
     const auto caller =
         context_.guard.admit(*call, Method::kWorkerServiceFinishJobs, request->namespace_());
     if (!caller) return refuse(call, caller.error());
-    if (auto fault = check_call_bytes(*request)) return refuse(call, *fault);
     auto outcomes = finish_from_wire(take(request));
     if (!outcomes) return refuse(call, outcomes.error());
     heard(request->session_id());
     return command<core::FinishReply>(
         context_, call, *caller, *std::move(outcomes),
         [this, response](const core::FinishReply& reply, std::int64_t seq) {
-          finish_to_wire(reply, response);
+          finish_to_wire(reply, response->mutable_results());
           response->set_server_epoch(epoch());
           response->set_commit_seq(seq);
         });
@@ -110,15 +107,6 @@ class WorkerService final : public v1::WorkerService::CallbackService {
       response->set_next_page_token(page.token(found.back().session_id));
     }
     response->set_commit_seq(static_cast<std::int64_t>(context_.server.leases.seq()));
-  }
-
-  static std::optional<base::Error> check_call_bytes(const v1::FinishJobsRequest& request) {
-    const auto bytes = static_cast<std::int64_t>(request.ByteSizeLong());
-    if (bytes <= limits::kCallBytesMax) return std::nullopt;
-    return base::make_error(base::Reason::kTooManyItems,
-                            base::format_bytes(bytes) + ", limit " +
-                                base::format_bytes(limits::kCallBytesMax) + " a call; split it",
-                            "items");
   }
 
   void heard(const std::string& session_id) {

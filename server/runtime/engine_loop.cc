@@ -111,13 +111,40 @@ void EngineLoop::start() {
   });
 }
 
-base::Result<CallId> EngineLoop::submit(core::Command command, ReplyFn reply) {
-  const AdmissionClass cls = admission_class(command.body);
+EngineLoop::Incoming EngineLoop::incoming_of(core::Command command, ReplyFn reply) {
   Incoming incoming{std::move(command), std::move(reply), {}};
   incoming.size = size_of(incoming.command);
   incoming.command.bytes = incoming.size.bytes;
   if (incoming.command.call == 0) incoming.command.call = next_call();
+  return incoming;
+}
+
+base::Result<CallId> EngineLoop::submit(core::Command command, ReplyFn reply) {
+  return submit(incoming_of(std::move(command), std::move(reply)));
+}
+
+base::Result<CallId> EngineLoop::submit_both(core::Command first, ReplyFn first_reply,
+                                             core::Command second, ReplyFn second_reply) {
+  Incoming both = incoming_of(std::move(first), std::move(first_reply));
+  both.then = std::make_unique<Incoming>(incoming_of(std::move(second), std::move(second_reply)));
+  return submit(std::move(both));
+}
+
+base::Result<CallId> EngineLoop::submit(Incoming incoming) {
   const CallId call = incoming.command.call;
+  const AdmissionClass line = admission_class(incoming.command.body);
+  AdmissionClass cls = line;  // what it is admitted as: the one of a pair that is refused first
+  std::size_t bytes = incoming.size.bytes;
+  std::size_t commands = 1;
+  bool writes = !writes_nothing(incoming.command.body);
+  bool more = brings_more(incoming.command.body);
+  if (const Incoming* then = incoming.then.get()) {
+    cls = std::max(cls, admission_class(then->command.body));
+    bytes += then->size.bytes;
+    ++commands;
+    writes = writes || !writes_nothing(then->command.body);
+    more = more || brings_more(then->command.body);
+  }
 
   std::lock_guard lock(mutex_);
   const auto refuse = [&](Reason reason, const char* why) {
@@ -129,16 +156,14 @@ base::Result<CallId> EngineLoop::submit(core::Command command, ReplyFn reply) {
     return refuse(Reason::kDraining, "the server is shutting down");
   }
   const Pressure pressure = pressure_.load(std::memory_order_relaxed);
-  if ((pressure >= Pressure::kReadOnly && !writes_nothing(incoming.command.body)) ||
-      (pressure == Pressure::kRefuseNew && brings_more(incoming.command.body))) {
+  if ((pressure >= Pressure::kReadOnly && writes) || (pressure == Pressure::kRefuseNew && more)) {
     return refuse(Reason::kOverloaded, "the disk of the server is nearly full or too slow");
   }
-  if (!queue_.admits(cls, incoming.size.bytes)) {
+  if (!queue_.admits(cls, bytes)) {
     return refuse(Reason::kOverloaded, "too many commands wait at the server");
   }
-  open_calls_.fetch_add(1, std::memory_order_relaxed);
-  const std::size_t bytes = incoming.size.bytes;
-  queue_.push(cls, bytes, std::move(incoming));
+  open_calls_.fetch_add(commands, std::memory_order_relaxed);
+  queue_.push(line, bytes, std::move(incoming));
   if (asleep_ && waits_at_least(wake_at_commands_, wake_at_bytes_)) wake_locked();
   return call;
 }
@@ -368,9 +393,11 @@ void EngineLoop::take_commands() {
         std::optional<Incoming> next = queue_.pop(cls);
         if (!next) break;
         if (!beats) {
-          ++commands;
-          items += next->size.items;
-          bytes += next->size.bytes;
+          for (const Incoming* one = &*next; one != nullptr; one = one->then.get()) {
+            ++commands;
+            items += one->size.items;
+            bytes += one->size.bytes;
+          }
         }
         taken.push_back(std::move(*next));
       }
@@ -390,6 +417,7 @@ bool EngineLoop::turn_full() const {
 }
 
 void EngineLoop::apply(Incoming incoming, core::Now at) {
+  const std::unique_ptr<Incoming> then = std::move(incoming.then);
   core::Command& command = incoming.command;
   if (!std::holds_alternative<core::Heartbeat>(command.body)) {
     ++turn_commands_;
@@ -398,8 +426,7 @@ void EngineLoop::apply(Incoming incoming, core::Now at) {
   }
   touched_ = true;
   if (!std::holds_alternative<core::AbandonGrant>(command.body)) {
-    Call call{
-        .reply = std::move(incoming.reply), .session_id = {}, .lease = false, .cancelled = false};
+    Call call{.reply = std::move(incoming.reply), .inline_answer = then != nullptr};
     if (const auto* lease = std::get_if<core::LeaseJobs>(&command.body)) {
       call.lease = true;
       call.session_id = lease->session_id;
@@ -407,6 +434,7 @@ void EngineLoop::apply(Incoming incoming, core::Now at) {
     calls_.emplace(command.call, std::move(call));
   }
   engine_.apply(std::move(command), at);
+  if (then) apply(std::move(*then), at);
 }
 
 bool EngineLoop::wake_due() const {
@@ -512,7 +540,7 @@ void EngineLoop::answer(core::Reply reply) {
       lease != nullptr && needs_payloads(*lease)) {
     return deliver_with_payloads(std::move(call), std::move(reply));
   }
-  if (items_of(reply.body) > options_.inline_items) {
+  if (items_of(reply.body) > options_.inline_items && !call.inline_answer) {
     return deliver_apart(std::move(call), std::move(reply));
   }
   deliver(std::move(call), std::move(reply));
@@ -618,9 +646,11 @@ void EngineLoop::end_all(const base::Error& error) {
   }
   calls_.clear();
   for (Incoming& incoming : waiting) {
-    if (!incoming.reply) continue;
-    incoming.reply({.call = incoming.command.call, .body = error});
-    call_ended();
+    for (Incoming* one = &incoming; one != nullptr; one = one->then.get()) {
+      if (!one->reply) continue;
+      one->reply({.call = one->command.call, .body = error});
+      call_ended();
+    }
   }
   for (const auto& fn : work) fn();
 }

@@ -115,6 +115,18 @@ class EngineLoop {
   // the queue is full or the disk nearly is), DRAINING, STORE_FAILED. Any thread; never blocks.
   base::Result<core::CallId> submit(core::Command command, ReplyFn reply);
 
+  // Two commands that are accepted together, or refused together for whatever would refuse one of
+  // them, and applied right after each other in the same turn: what the first frees the second can
+  // have with the same commit. They take their place in the order of the first one's class. Each
+  // has an answer of its own; the first one's is handed over on the loop thread however many items
+  // it has. Returns the call of the first.
+  base::Result<core::CallId> submit_both(core::Command first, ReplyFn first_reply,
+                                         core::Command second, ReplyFn second_reply);
+
+  // Gives back what a lease reply granted, for a caller that had taken the answer and could not
+  // pass it on. Never refused; any thread.
+  void take_back(const std::string& session_id, std::vector<core::LeaseRef> leases);
+
   // The caller has gone away: a parked call is forgotten, an answer not yet released is dropped (a
   // grant is given back). `reply` may still run if it has begun; after it returned, nothing
   // happens. Idempotent; unknown ids are ignored. Any thread.
@@ -151,14 +163,16 @@ class EngineLoop {
  private:
   struct Call {
     ReplyFn reply;
-    std::string session_id;  // of a lease call
+    std::string session_id = {};  // of a lease call
     bool lease = false;
+    bool inline_answer = false;
     bool cancelled = false;  // kept until no answer to it can come any more
   };
   struct Incoming {
     core::Command command;
     ReplyFn reply;
     CommandSize size;
+    std::unique_ptr<Incoming> then = nullptr;  // applied right after this one
   };
   struct Completion {
     core::CommitSeq seq = 0;
@@ -179,6 +193,8 @@ class EngineLoop {
     }
   };
 
+  Incoming incoming_of(core::Command command, ReplyFn reply);
+  base::Result<core::CallId> submit(Incoming incoming);
   void run();
   bool step();  // false: the loop has ended
   void look_at_pressure();
@@ -201,7 +217,6 @@ class EngineLoop {
   void deliver(Call call, core::Reply reply);
   void deliver_with_payloads(Call call, core::Reply reply);
   void deliver_apart(Call call, core::Reply reply);
-  void take_back(const std::string& session_id, std::vector<core::LeaseRef> leases);
   void call_ended();
   void answer_stats();
   void fail(const store::Failure& failure);

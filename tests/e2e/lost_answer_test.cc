@@ -358,5 +358,37 @@ TEST_F(LostAnswerTest, FinishedFailureStaysWhileTheNextAttemptRuns) {
   EXPECT_EQ(job(id).attempts_size(), 2);
 }
 
+// One commit holds both: after the restart the outcome is recorded and the grants are live.
+TEST_F(LostAnswerTest, LeaseWithOutcomesGivesTheSameTokensAndFindsThemEnded) {
+  start();
+  make_queue("work");
+  const std::string done = enqueue("one");
+  const std::string next = enqueue("two");
+  const auto held = lease();
+  ASSERT_EQ(held.jobs_size(), 1);
+  server_.kill();
+  start("before_lease_reply");
+  info();  // on the new connection
+  auto request = lease_request({.request_id = kId});
+  *request.mutable_outcomes() = success("session-1", held.jobs(0), "the result").items();
+  expect_unknown(client().lease_jobs(request, once()));
+  back_after_fail_point();
+
+  const auto first = must(client().lease_jobs(request, patient()));
+  const auto second = must(client().lease_jobs(request, patient()));
+  for (const auto& answer : {first, second}) {
+    ASSERT_EQ(answer.finished_size(), 1);
+    EXPECT_TRUE(answer.finished(0).job().already_ended());
+    EXPECT_EQ(answer.finished(0).job().outcome(), v1::ATTEMPT_OUTCOME_SUCCEEDED);
+    ASSERT_EQ(answer.jobs_size(), 1);
+    EXPECT_EQ(answer.jobs(0).job_id(), next);
+    EXPECT_EQ(answer.jobs(0).fencing_token(), first.jobs(0).fencing_token());
+  }
+  EXPECT_EQ(job(done).result().data(), "the result");
+  EXPECT_EQ(job(done).attempts(0).ended_seq(), job(next).attempts(0).granted_seq());
+  EXPECT_EQ(counters().succeeded(), 1);
+  EXPECT_EQ(counters().running(), 1);
+}
+
 }  // namespace
 }  // namespace rota::e2e

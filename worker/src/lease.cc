@@ -44,9 +44,10 @@ Job to_job(Grant&& grant) {
 
 }  // namespace
 
-Lease::Lease(Grant grant, BootTime sent, Millis granted_after, Millis ttl)
+Lease::Lease(Grant grant, BootTime sent, Millis granted_after, Millis ttl, std::size_t lane)
     : job_(to_job(std::move(grant))),
       ttl_(ttl),
+      lane_(lane),
       cap_(grant.attempt_left ? cap_deadline(sent, granted_after, *grant.attempt_left)
                               : BootTime::max()),
       cap_grace_(grant.attempt_left ? cap_grace(ttl, *grant.attempt_left) : Millis(0)),

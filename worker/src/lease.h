@@ -26,8 +26,8 @@ enum class StopCause {
 // knows about it. Thread-safe.
 class Lease final : public Context {
  public:
-  // `sent`: when the call that brought the grant had left.
-  Lease(Grant grant, BootTime sent, Millis granted_after, Millis ttl);
+  // `sent`: when the call that brought the grant had left; `lane`: whose slot it takes.
+  Lease(Grant grant, BootTime sent, Millis granted_after, Millis ttl, std::size_t lane = 0);
 
   const Job& job() const override { return job_; }
   std::stop_token stop() const override { return stop_.get_token(); }
@@ -37,6 +37,7 @@ class Lease final : public Context {
   LeaseKey key() const { return {job_.id, job_.fencing_token}; }
   std::uint64_t token() const { return job_.fencing_token; }
   Millis ttl() const { return ttl_; }
+  std::size_t lane() const { return lane_; }
 
   // The end of this attempt as far as this process knows; moved by renewals up to the timeout.
   BootTime end() const;
@@ -68,6 +69,7 @@ class Lease final : public Context {
  private:
   const Job job_;
   const Millis ttl_;
+  const std::size_t lane_;
   const BootTime cap_;  // BootTime::max() without attempt timeout
   const Millis cap_grace_;
   std::stop_source stop_{};

@@ -10,7 +10,8 @@
 namespace rota::internal {
 namespace {
 
-constexpr Millis kQuick{50};            // an empty answer that came sooner did not wait
+constexpr Millis kQuick{50};  // an empty answer that came sooner did not wait
+constexpr Millis kWaitWithOutcomes{base::limits::kPollWithOutcomesWaitMsMax};
 constexpr int kHurriedFailuresMax = 3;  // a server that is away while the worker stops
 constexpr int kHurriesMax = 3;          // repeats that end a poll whose own answer is missing
 
@@ -47,12 +48,14 @@ BootTime LeaseLoop::step(BootTime now) {
   BootTime again = BootTime::max();
   std::optional<LeaseCall> call;
   int number = 0;
+  bool may_carry = false;
   {
     std::lock_guard lock(mutex_);
     call = next_call(now, again);
     number = sends_;
+    may_carry = call && !stopping_ && !poll_->alone && hooks_.carry;
   }
-  if (call) send(*std::move(call), number, now);
+  if (call) send(*std::move(call), number, now, may_carry ? hooks_.carry(now) : Carried{});
   return again;
 }
 
@@ -81,14 +84,25 @@ std::optional<LeaseCall> LeaseLoop::next_call(BootTime now, BootTime& again) {
                    .request_id = poll_->request_id};
 }
 
-void LeaseLoop::send(LeaseCall call, int number, BootTime now) {
-  // Taken before the call leaves: the lease is counted from here.
-  port_.lease(std::move(call), [this, number, now](Result<LeaseReply> answer) {
-    on_answer(number, now, std::move(answer));
+void LeaseLoop::send(LeaseCall call, int number, BootTime now, Carried carried) {
+  const bool carries = carried.items != nullptr;
+  if (carries) {
+    // A server that does not know of outcomes would hold the call, and them, for its whole wait.
+    call.wait = std::min(call.wait, kWaitWithOutcomes);
+    call.timeout = carried.timeout;
+    call.outcomes = std::move(carried.items);
+  }
+  // The time was taken before the call leaves: the lease is counted from there.
+  port_.lease(std::move(call), [this, number, now, carries,
+                                settle = std::move(carried.answered)](Result<LeaseReply> answer) {
+    // Whatever becomes of the poll: also an answer that comes too late for it settles its outcomes.
+    if (carries && answer) settle(std::move(answer->finished));
+    if (carries && !answer) settle(answer.error());
+    on_answer(number, now, carries, std::move(answer));
   });
 }
 
-void LeaseLoop::on_answer(int number, BootTime sent, Result<LeaseReply> answer) {
+void LeaseLoop::on_answer(int number, BootTime sent, bool carried, Result<LeaseReply> answer) {
   LeaseReply fresh;
   bool ended = false;
   {
@@ -110,12 +124,12 @@ void LeaseLoop::on_answer(int number, BootTime sent, Result<LeaseReply> answer) 
         close_poll();
       }
       if (empty) {
-        on_empty(sent);
+        if (!carried) on_empty(sent);
       } else {
         quick_empties_ = 0;
       }
     } else {
-      on_error(number, answer.error());
+      on_error(number, carried, answer.error());
     }
     ++delivering_;
   }
@@ -158,7 +172,7 @@ void LeaseLoop::on_empty(BootTime sent) {
   }
 }
 
-void LeaseLoop::on_error(int number, const Error& error) {
+void LeaseLoop::on_error(int number, bool carried, const Error& error) {
   const bool newest = number == poll_->last_sent;
   // Two calls that leave at once may arrive the other way round: the one that waits for long has
   // then taken the place of the one that was to end it, which is sent again.
@@ -193,6 +207,10 @@ void LeaseLoop::on_error(int number, const Error& error) {
       return;
     default:
       break;
+  }
+  if (carried) {  // it may be the outcomes that do not suit; without them the answer is the poll's
+    poll_->alone = true;
+    return;
   }
   error_ = error;
   close_poll();

@@ -12,12 +12,14 @@
 #include "internal/access.h"
 #include "internal/clock.h"
 #include "internal/worker_port.h"
+#include "src/carried.h"
 
 namespace rota::internal {
 
 // Asks for jobs: while slots are free one long poll is with the server, so that it is already
-// parked when a job or a queue's slot comes up. A poll whose answer is missing is repeated with its
-// request id; what such a repeat brings a second time is taken once. Thread-safe.
+// parked when a job or a queue's slot comes up. A poll that is about to leave takes outcomes along,
+// which saves a call and a commit; it then hardly waits. A poll whose answer is missing is repeated
+// with its request id; what such a repeat brings a second time is taken once. Thread-safe.
 class LeaseLoop {
  public:
   struct Options {
@@ -30,6 +32,7 @@ class LeaseLoop {
     std::function<void(LeaseReply reply, BootTime sent)> granted{};
     std::function<void()> wake{};
     std::function<void()> ended{};  // after stop(): no poll is open any more, or an error ended it
+    std::function<Carried(BootTime now)> carry{};  // asked for each call that may carry outcomes
   };
 
   LeaseLoop(WorkerPort& port, Options options, Hooks hooks, LogFunction log);
@@ -59,15 +62,16 @@ class LeaseLoop {
     bool hurried = false;  // the repeat that does not wait was sent
     int hurries = 0;       // such repeats so far
     int failures = 0;
+    bool alone = false;                        // carries nothing: with outcomes it was refused
     std::unordered_set<std::uint64_t> seen{};  // tokens that were taken
   };
 
   // With the lock held; `send` then runs without it.
   std::optional<LeaseCall> next_call(BootTime now, BootTime& again);
-  void send(LeaseCall call, int number, BootTime now);
-  void on_answer(int number, BootTime sent, Result<LeaseReply> answer);
+  void send(LeaseCall call, int number, BootTime now, Carried carried);
+  void on_answer(int number, BootTime sent, bool carried, Result<LeaseReply> answer);
   LeaseReply only_new(LeaseReply reply);
-  void on_error(int number, const Error& error);
+  void on_error(int number, bool carried, const Error& error);
   void on_empty(BootTime sent);
   void close_poll();
   bool ended_locked() const {

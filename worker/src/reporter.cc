@@ -40,7 +40,7 @@ void Reporter::add(FinishItem item, LeasePtr lease) {
 
 bool Reporter::is_idle() const {
   std::lock_guard lock(mutex_);
-  return waiting_.empty() && !in_flight_;
+  return waiting_.empty() && !in_flight_ && carried_ == 0;
 }
 
 BootTime Reporter::step(BootTime now) {
@@ -56,15 +56,39 @@ BootTime Reporter::step(BootTime now) {
     idle_();
     return BootTime::max();
   }
+  const Items items = lend(batch);
+  port_.finish(items, timeout_,
+               [this, items, batch = std::make_shared<std::vector<Pending>>(std::move(batch))](
+                   Answer answer) { on_answer(std::move(*batch), items, std::move(answer)); });
+  return BootTime::max();
+}
+
+Carried Reporter::carry(BootTime now) {
+  std::vector<Pending> batch;
+  {
+    std::lock_guard lock(mutex_);
+    if (waiting_.empty() || failures_ > 0 || !server_takes_them_) return {};
+    batch = take(now);
+    if (!batch.empty()) ++carried_;
+  }
+  if (batch.empty()) {
+    idle_();
+    return {};
+  }
+  const Items items = lend(batch);
+  return {
+      .items = items,
+      .timeout = timeout_,
+      .answered = [this, items, batch = std::make_shared<std::vector<Pending>>(std::move(batch))](
+                      Answer answer) { on_carried(std::move(*batch), items, std::move(answer)); }};
+}
+
+// The items of a call, which keeps none of them: what is to be repeated comes back from them.
+Reporter::Items Reporter::lend(std::vector<Pending>& batch) {
   auto items = std::make_shared<std::vector<FinishItem>>();
   items->reserve(batch.size());
   for (Pending& pending : batch) items->push_back(std::move(pending.item));
-  port_.finish(items, timeout_,
-               [this, items, batch = std::make_shared<std::vector<Pending>>(std::move(batch))](
-                   Result<std::vector<Result<Ok>>> answer) {
-                 on_answer(std::move(*batch), *items, std::move(answer));
-               });
-  return BootTime::max();
+  return items;
 }
 
 std::vector<Reporter::Pending> Reporter::take(BootTime now) {
@@ -88,26 +112,8 @@ std::vector<Reporter::Pending> Reporter::take(BootTime now) {
   return batch;
 }
 
-void Reporter::on_answer(std::vector<Pending> batch, const std::vector<FinishItem>& items,
-                         Result<std::vector<Result<Ok>>> answer) {
-  std::vector<Pending> again;
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    // The items were only lent to the call; most are done with.
-    const bool drop = answer ? (*answer)[i].has_value() : false;
-    if (drop) {
-      table_.drop(batch[i].lease->token());
-      continue;
-    }
-    batch[i].item = items[i];
-    const bool repeat =
-        answer ? settle(batch[i], (*answer)[i]) : !refused(answer.error(), batch.size());
-    if (repeat) {
-      again.push_back(std::move(batch[i]));
-    } else {
-      table_.drop(batch[i].lease->token());
-    }
-  }
-  bool idle = false;
+void Reporter::on_answer(std::vector<Pending> batch, const Items& items, Answer answer) {
+  std::vector<Pending> again = settle_all(std::move(batch), items, answer);
   {
     std::lock_guard lock(mutex_);
     in_flight_ = false;
@@ -117,17 +123,76 @@ void Reporter::on_answer(std::vector<Pending> batch, const std::vector<FinishIte
     } else {
       if (!answer && answer.error().code == Code::kInvalid) batch_limit_ = 1;
       if (failures_ == 0 && !answer) log_(2, "report failed: " + answer.error().message);
-      not_before_ = BootClock::now() + full_jitter(failures_++, Millis(20), pause_cap_);
-      waiting_.insert(waiting_.begin(), std::make_move_iterator(again.begin()),
-                      std::make_move_iterator(again.end()));
+      // Another server may be there when it is over.
+      if (!answer) server_takes_them_ = true;
+      put_back(std::move(again), /*after_a_failure=*/true);
     }
-    idle = waiting_.empty();
   }
-  if (idle) {
-    idle_();
+  tell();
+}
+
+void Reporter::on_carried(std::vector<Pending> batch, const Items& items, Answer answer) {
+  const bool taken = answer && answer->size() == batch.size();
+  std::vector<Pending> again;
+  if (taken) {
+    again = settle_all(std::move(batch), items, answer);
   } else {
-    wake_();
+    // The error may be one of the lease: FinishJobs will say what there is to say of outcomes.
+    again = std::move(batch);
+    for (std::size_t i = 0; i < again.size(); ++i) again[i].item = (*items)[i];
   }
+  {
+    std::lock_guard lock(mutex_);
+    --carried_;
+    if (answer && !taken) {
+      server_takes_them_ = false;
+      put_back(std::move(again), /*after_a_failure=*/false);
+    } else if (!again.empty()) {
+      put_back(std::move(again), /*after_a_failure=*/true);
+    }
+  }
+  tell();
+}
+
+std::vector<Reporter::Pending> Reporter::settle_all(std::vector<Pending> batch, const Items& items,
+                                                    const Answer& answer) {
+  std::vector<Pending> again;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    // The items were only lent to the call; most are done with.
+    const bool drop = answer ? (*answer)[i].has_value() : false;
+    if (drop) {
+      table_.drop(batch[i].lease->token());
+      continue;
+    }
+    batch[i].item = (*items)[i];
+    const bool repeat =
+        answer ? settle(batch[i], (*answer)[i]) : !refused(answer.error(), batch.size());
+    if (repeat) {
+      again.push_back(std::move(batch[i]));
+    } else {
+      table_.drop(batch[i].lease->token());
+    }
+  }
+  return again;
+}
+
+void Reporter::put_back(std::vector<Pending> again, bool after_a_failure) {
+  if (after_a_failure) {
+    not_before_ = BootClock::now() + full_jitter(failures_++, Millis(20), pause_cap_);
+  }
+  waiting_.insert(waiting_.begin(), std::make_move_iterator(again.begin()),
+                  std::make_move_iterator(again.end()));
+}
+
+void Reporter::tell() {
+  bool more = false, idle = false;
+  {
+    std::lock_guard lock(mutex_);
+    more = !waiting_.empty();
+    idle = !more && !in_flight_ && carried_ == 0;
+  }
+  if (more) wake_();
+  if (idle) idle_();
 }
 
 bool Reporter::refused(const Error& error, std::size_t batch_size) {

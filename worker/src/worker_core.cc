@@ -11,7 +11,7 @@
 #include "src/executor.h"
 #include "src/keeper.h"
 #include "src/lease_clock.h"
-#include "src/lease_loop.h"
+#include "src/lease_lanes.h"
 #include "src/options.h"
 #include "src/pump.h"
 #include "src/reporter.h"
@@ -27,7 +27,7 @@ struct WorkerCore::Parts {
   Stopper stopper;
   Pump pump;
   std::unique_ptr<Executor> executor;
-  std::unique_ptr<LeaseLoop> loop;
+  std::unique_ptr<LeaseLanes> lanes;
   std::unique_ptr<Reporter> reporter;
   std::unique_ptr<Keeper> keeper;
 };
@@ -57,37 +57,43 @@ Result<Ok> WorkerCore::run() {
   Parts& parts = *parts_;
   const auto wake = [&parts] { parts.pump.wake(); };
   const auto changed = [this] { event_.set(); };
+  // Nobody waits for it before, and it happens after every report.
+  const auto reported = [this] {
+    if (draining_.load()) event_.set();
+  };
   parts.executor = std::make_unique<Executor>(
       options_.concurrency, [this](const LeasePtr& lease) { run_job(lease); }, wake);
-  parts.loop = std::make_unique<LeaseLoop>(
+  parts.lanes = std::make_unique<LeaseLanes>(
       **port,
       LeaseLoop::Options{.queues = options_.queues,
                          .concurrency = options_.concurrency,
                          .ttl = options_.lease_ttl},
-      LeaseLoop::Hooks{
-          .granted = [this](LeaseReply reply, BootTime sent) { on_grants(std::move(reply), sent); },
+      LeaseLanes::Hooks{
+          .granted = [this](std::size_t lane, LeaseReply reply,
+                            BootTime sent) { on_grants(lane, std::move(reply), sent); },
           .wake = wake,
-          .ended = changed},
+          .ended = changed,
+          .carry = [&parts](BootTime now) { return parts.reporter->carry(now); }},
       log_);
   parts.reporter =
-      std::make_unique<Reporter>(**port, parts.table, options_.lease_ttl, wake, changed, log_);
+      std::make_unique<Reporter>(**port, parts.table, options_.lease_ttl, wake, reported, log_);
   parts.keeper =
       std::make_unique<Keeper>(**port, parts.table, parts.stopper, options_.lease_ttl, log_);
-  // The poll goes first: it is parked when the outcomes come, and what they free can be granted to
-  // it with the same commit.
+  // The poll goes first and takes the outcomes along. If one is parked already, they go by
+  // themselves, and what they free can be granted to it with the same commit.
   parts.pump.add([&parts](BootTime now) {
     const BootTime gathers = parts.executor->gather_until(now);
     if (gathers > now) return gathers;
-    const BootTime poll = parts.loop->step(now);
+    const BootTime poll = parts.lanes->step(now);
     return std::min(poll, parts.reporter->step(now));
   });
   parts.pump.add([&parts](BootTime now) { return parts.executor->pace(now); });
   parts.keeper->start();
   parts.pump.start();
 
-  while (stops_.load() == 0 && signal.count() == 0 && !parts.loop->error()) event_.wait();
+  while (stops_.load() == 0 && signal.count() == 0 && !parts.lanes->error()) event_.wait();
   drain(signal);
-  const std::optional<Error> error = parts.loop->error();
+  const std::optional<Error> error = parts.lanes->error();
   parts.pump.stop();
   parts.executor.reset();
   parts.keeper->stop();
@@ -109,7 +115,7 @@ void WorkerCore::drain(TermSignal& signal) {
   const BootTime told = BootClock::now() + options_.drain -
                         std::min(stop_grace(options_.lease_ttl), options_.drain / 5);
   draining_.store(true);
-  parts.loop->stop();
+  parts.lanes->stop();
   for (const LeasePtr& lease : parts.executor->take_waiting()) {
     parts.table.handler_ended(*lease);
     handlers_running_.fetch_sub(1);
@@ -118,7 +124,7 @@ void WorkerCore::drain(TermSignal& signal) {
   parts.pump.wake();
   // In this order: the last poll may still bring a job, and the last handler an outcome.
   const auto done = [this, &parts] {
-    return parts.loop->has_ended() && handlers_running_.load() == 0 && parts.reporter->is_idle();
+    return parts.lanes->has_ended() && handlers_running_.load() == 0 && parts.reporter->is_idle();
   };
   wait_for(told, [&] { return done() || hurried(signal); });
   if (handlers_running_.load() > 0) {
@@ -129,7 +135,7 @@ void WorkerCore::drain(TermSignal& signal) {
   wait_for(BootTime::max(), done);
 }
 
-void WorkerCore::on_grants(LeaseReply reply, BootTime sent) {
+void WorkerCore::on_grants(std::size_t lane, LeaseReply reply, BootTime sent) {
   Parts& parts = *parts_;
   std::vector<LeasePtr> runnable;
   runnable.reserve(reply.grants.size());
@@ -137,7 +143,7 @@ void WorkerCore::on_grants(LeaseReply reply, BootTime sent) {
   for (Grant& grant : reply.grants) {
     const bool cancelled = grant.cancel_requested;
     auto lease =
-        std::make_shared<Lease>(std::move(grant), sent, reply.granted_after, reply.lease_ttl);
+        std::make_shared<Lease>(std::move(grant), sent, reply.granted_after, reply.lease_ttl, lane);
     std::optional<ReleaseReason> reason;
     if (draining_.load()) {
       reason = ReleaseReason::kShutdown;
@@ -159,7 +165,7 @@ void WorkerCore::on_grants(LeaseReply reply, BootTime sent) {
     }
   }
   for (const std::uint64_t token : reply.cancelled_tokens) parts.keeper->cancel(token);
-  if (given_back > 0) parts.loop->freed(given_back);
+  if (given_back > 0) parts.lanes->freed(lane, given_back);
   if (runnable.empty()) return;
   handlers_running_.fetch_add(static_cast<int>(runnable.size()));
   for (const LeasePtr& lease : runnable) parts.keeper->added(*lease);
@@ -195,7 +201,7 @@ void WorkerCore::run_job(const LeasePtr& lease) {
     parts.table.handler_ended(*lease);
     report(lease, std::move(outcome));
   }
-  parts.loop->freed(1);  // the pump is woken by the executor
+  parts.lanes->freed(lease->lane(), 1);  // the pump is woken by the executor
   if (handlers_running_.fetch_sub(1) == 1 && draining_.load()) event_.set();
 }
 

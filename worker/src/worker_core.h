@@ -17,7 +17,7 @@ namespace rota::internal {
 
 class Executor;
 class Keeper;
-class LeaseLoop;
+class LeaseLanes;
 class Pump;
 class Reporter;
 class Stopper;
@@ -28,7 +28,8 @@ using PortFactory = std::function<Result<std::unique_ptr<WorkerPort>>(WorkerIden
 
 // What a Worker holds: the parts and how they are wired.
 //
-//   LeaseLoop --grants--> Executor --outcomes--> Reporter      (calls are made by the Pump)
+//   LeaseLanes --grants--> Executor --outcomes--> Reporter     (calls are made by the Pump)
+//        ^---------------- outcomes that go with a lease call ----'
 //                  LeaseTable <-- Keeper (beats, deadlines) --> Stopper
 class WorkerCore {
  public:
@@ -45,7 +46,7 @@ class WorkerCore {
  private:
   struct Parts;
 
-  void on_grants(LeaseReply reply, BootTime sent);
+  void on_grants(std::size_t lane, LeaseReply reply, BootTime sent);
   void give_back(const LeasePtr& lease, ReleaseReason reason);
   void run_job(const LeasePtr& lease);
   Outcome call_handler(const Handler& handler, Lease& lease);

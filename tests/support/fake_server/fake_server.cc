@@ -163,6 +163,8 @@ class FakeServer::Services {
         return error(grpc::StatusCode::NOT_FOUND, "QUEUE_NOT_FOUND", "no queue 'q'");
       }
       const std::size_t my_number = fake_.lease_calls.size();
+      if (request->outcomes_size() > 0) ++fake_.carried_calls;
+      if (fake_.takes_outcomes) end_all(request->outcomes(), *response->mutable_finished());
       fake_.most_leases_at_once = std::max(fake_.most_leases_at_once, ++fake_.leases_at_once);
       const auto until = received + std::chrono::seconds(request->wait_duration().seconds()) +
                          std::chrono::nanoseconds(request->wait_duration().nanos());
@@ -227,9 +229,16 @@ class FakeServer::Services {
       const auto status = before(fake_, lock, context, trouble);
       --fake_.finishes_at_once;
       if (status) return *status;
-      for (const auto& item : request->items()) {
+      end_all(request->items(), *response->mutable_results());
+      return after(trouble);
+    }
+
+   private:
+    void end_all(const google::protobuf::RepeatedPtrField<v1::FinishItem>& items,
+                 google::protobuf::RepeatedPtrField<v1::FinishResult>& results) {
+      for (const auto& item : items) {
         const std::int64_t token = item.lease().fencing_token();
-        auto* result = response->add_results();
+        auto* result = results.Add();
         if (fake_.live.erase(token) > 0) {
           fake_.finished.push_back(item);
           fake_.ended_by_finish_.insert(token);
@@ -243,10 +252,8 @@ class FakeServer::Services {
         }
       }
       fake_.changed_.notify_all();
-      return after(trouble);
     }
 
-   private:
     void grant(const v1::LeaseJobsRequest& request, v1::LeaseJobsResponse& response) {
       while (!fake_.waiting_.empty() && response.jobs_size() < request.max_jobs()) {
         v1::LeasedJob job = std::move(fake_.waiting_.front());

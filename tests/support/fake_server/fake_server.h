@@ -65,6 +65,8 @@ class FakeServer {
   std::vector<v1::FinishItem> refused;   // with a token that is not live
   int finish_calls = 0, finishes_at_once = 0, most_finishes_at_once = 0;
   int leases_at_once = 0, most_leases_at_once = 0;
+  int carried_calls = 0;       // lease calls that carried outcomes
+  bool takes_outcomes = true;  // of a lease call; false: as a server that does not know of them
   bool queue_exists = true;
   std::map<std::int64_t, v1::LeasedJob> live;  // by token
 

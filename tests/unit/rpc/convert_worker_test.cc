@@ -44,6 +44,16 @@ TEST(LeaseFromWire, IsAnsweredBeforeTheCallersDeadline) {
   EXPECT_EQ(lease_from_wire(good(), caller(100), kMono)->wait_ms, 0);
 }
 
+TEST(LeaseFromWire, WithOutcomesItHardlyWaitsAndLeavesRoomForTheirResults) {
+  auto request = good();
+  for (int i = 0; i < 100; ++i) request.add_outcomes();
+  const auto lease = lease_from_wire(request, caller(INT64_MAX), kMono);
+  EXPECT_EQ(lease->wait_ms, 10);
+  EXPECT_EQ(lease->max_bytes, (8U << 20) - 100 * 1024);
+  put_duration(3, request.mutable_wait_duration());
+  EXPECT_EQ(lease_from_wire(request, caller(INT64_MAX), kMono)->wait_ms, 3);
+}
+
 struct BadCase {
   const char* name;
   const char* field;
@@ -191,6 +201,24 @@ TEST(FinishFromWire, TooManyItemsAreRefusedAsAWhole) {
   const auto finish = finish_from_wire(&request);
   ASSERT_FALSE(finish);
   EXPECT_EQ(finish.error().reason, base::Reason::kTooManyItems);
+}
+
+TEST(FinishFromWire, ALeaseCallsOutcomesFollowTheSameRules) {
+  auto request = good();
+  request.add_outcomes();
+  const auto one = finish_from_wire(&request);
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->session_id, "session-1");
+  ASSERT_EQ(one->items.size(), 1U);
+  EXPECT_TRUE(one->items[0].invalid);
+  while (request.outcomes_size() <= 1'000) request.add_outcomes();
+  const auto many = finish_from_wire(&request);
+  ASSERT_FALSE(many);
+  EXPECT_EQ(many.error().reason, base::Reason::kTooManyItems);
+  EXPECT_EQ(many.error().field, "outcomes");
+  request.clear_outcomes();
+  request.add_outcomes()->set_log_tail(std::string(8 * 1024 * 1024, 'x'));
+  EXPECT_EQ(finish_from_wire(&request).error().reason, base::Reason::kTooManyItems);
 }
 
 TEST(HeartbeatFromWire, WhatCannotBeALeaseIsAnsweredLost) {

@@ -33,6 +33,13 @@ class HeldPort final : public WorkerPort {
   std::vector<Held> calls;
 };
 
+Error error_of(Code code, std::string reason) {
+  Error error;
+  error.code = code;
+  error.reason = std::move(reason);
+  return error;
+}
+
 Error replaced() {
   Error error;
   error.code = Code::kConflict;
@@ -45,13 +52,28 @@ struct LeaseLoopTest : testing::Test {
       : loop(port, {.queues = {"q"}, .concurrency = 10, .ttl = Millis(30'000)},
              {.granted = [this](LeaseReply reply, BootTime) { granted += reply.grants.size(); },
               .wake = [] {},
-              .ended = [this] { ended = true; }},
+              .ended = [this] { ended = true; },
+              .carry = [this](BootTime) { return carry(); }},
              [](int, std::string_view) {}) {}
 
   void step() { loop.step(BootClock::now()); }
 
+  // Each call that asks finds as many outcomes as `outcomes` says.
+  Carried carry() {
+    ++asked;
+    if (outcomes == 0) return {};
+    return {.items = std::make_shared<std::vector<FinishItem>>(std::exchange(outcomes, 0)),
+            .timeout = Millis(1'500),
+            .answered = [this](Result<std::vector<Result<Ok>>> answer) {
+              settled.push_back(std::move(answer));
+            }};
+  }
+
   HeldPort port;
   std::size_t granted = 0;
+  std::size_t outcomes = 0;
+  int asked = 0;
+  std::vector<Result<std::vector<Result<Ok>>>> settled;
   bool ended = false;
   LeaseLoop loop;
 };
@@ -122,6 +144,69 @@ TEST_F(LeaseLoopTest, AFirstCallThatIsNeverAnsweredIsNotWaitedForWithoutEnd) {
   step();
   EXPECT_EQ(port.calls.size(), 4U);
   EXPECT_TRUE(loop.has_ended());
+}
+
+TEST_F(LeaseLoopTest, ACallThatCarriesOutcomesHardlyWaitsAndHandsTheirResultsOn) {
+  outcomes = 3;
+  step();
+  ASSERT_EQ(port.calls.size(), 1U);
+  ASSERT_TRUE(port.calls[0].call.outcomes);
+  EXPECT_EQ(port.calls[0].call.outcomes->size(), 3U);
+  EXPECT_EQ(port.calls[0].call.wait, Millis(10));
+  EXPECT_EQ(port.calls[0].call.timeout, Millis(1'500));
+  LeaseReply reply;
+  reply.finished.resize(3, Ok{});
+  port.calls[0].done(std::move(reply));
+  ASSERT_EQ(settled.size(), 1U);
+  ASSERT_TRUE(settled[0]);
+  EXPECT_EQ(settled[0]->size(), 3U);
+  step();  // that it brought no jobs at once says nothing of a server that does not hold polls
+  ASSERT_EQ(port.calls.size(), 2U);
+  EXPECT_FALSE(port.calls[1].call.outcomes);
+  EXPECT_GT(port.calls[1].call.wait, Millis(10));
+  EXPECT_NE(port.calls[1].call.request_id, port.calls[0].call.request_id);
+}
+
+TEST_F(LeaseLoopTest, OutcomesAreSettledByTheAnswerOfTheirOwnCall) {
+  outcomes = 1;
+  step();
+  loop.stop();
+  outcomes = 1;
+  step();
+  ASSERT_EQ(port.calls.size(), 2U);
+  EXPECT_FALSE(port.calls[1].call.outcomes) << "a call that ends the poll carries nothing";
+  LeaseReply brings;
+  brings.grants.push_back({.job_id = "j", .fencing_token = 7});
+  port.calls[1].done(std::move(brings));
+  EXPECT_TRUE(loop.has_ended());
+  EXPECT_TRUE(settled.empty());
+  port.calls[0].done(replaced());  // too late for the poll
+  ASSERT_EQ(settled.size(), 1U);
+  EXPECT_FALSE(settled[0]);
+}
+
+TEST_F(LeaseLoopTest, AFailedCallGivesItsOutcomesBackAndIsRepeatedWithItsId) {
+  outcomes = 1;
+  step();
+  port.calls[0].done(error_of(Code::kUnavailable, "DRAINING"));
+  ASSERT_EQ(settled.size(), 1U);
+  EXPECT_FALSE(settled[0]);
+  loop.step(BootTime::max());
+  ASSERT_EQ(port.calls.size(), 2U);
+  EXPECT_EQ(port.calls[1].call.request_id, port.calls[0].call.request_id);
+}
+
+TEST_F(LeaseLoopTest, ARefusalIsThePollsOnlyWhenItCarriedNothing) {
+  outcomes = 1;
+  step();
+  port.calls[0].done(error_of(Code::kInvalid, "TOO_MANY_ITEMS"));
+  EXPECT_FALSE(loop.error());
+  outcomes = 1;
+  step();
+  ASSERT_EQ(port.calls.size(), 2U);
+  EXPECT_FALSE(port.calls[1].call.outcomes);
+  port.calls[1].done(error_of(Code::kInvalid, "INVALID_FIELD"));
+  EXPECT_TRUE(loop.error());
 }
 
 }  // namespace

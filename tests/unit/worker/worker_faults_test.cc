@@ -181,7 +181,10 @@ TEST_F(WorkerTest, WorkGoesOnThroughARestartOfTheServer) {
 }
 
 TEST_F(WorkerTest, LostAnswerToAFinishIsRepeated) {
-  make().handle("k", [](Context&) { return Outcome::succeed(); });
+  make().handle("k", [this](Context&) {
+    wait_for_parked_poll();
+    return Outcome::succeed();
+  });
   server_.next("FinishJobs", Trouble::kLoseAnswer);
   server_.next("FinishJobs", Trouble::kRefuse);
   server_.give("k");
@@ -210,6 +213,87 @@ TEST_F(WorkerTest, LostAnswerToALeaseIsRepeatedWithItsId) {
   EXPECT_TRUE(server_.live.empty());
 }
 
+TEST_F(WorkerTest, LostAnswerToALeaseWithOutcomesLosesNeither) {
+  std::atomic<int> runs{0};
+  make(1).handle("k", [&](Context&) {
+    ++runs;
+    return Outcome::succeed();
+  });
+  server_.next("LeaseJobs", Trouble::kNone);
+  server_.next("LeaseJobs", Trouble::kLoseAnswer);  // has the outcome and a grant
+  server_.give("k");
+  server_.give("k");
+  start();
+  ASSERT_TRUE(server_.wait_until([&] { return server_.finished.size() == 2; }));
+  EXPECT_TRUE(stop());
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(server_.lease_calls[1].outcomes_size(), 1);
+  EXPECT_EQ(server_.lease_calls[1].request_id(), server_.lease_calls[2].request_id());
+  EXPECT_GE(server_.finish_calls, 1);  // which found it ended already
+  EXPECT_TRUE(server_.refused.empty());
+  EXPECT_TRUE(server_.live.empty());
+}
+
+TEST_F(WorkerTest, OutcomesOfARefusedLeaseGoByThemselves) {
+  for (const Trouble trouble :
+       {Trouble::kRefuse, Trouble::kBusy, Trouble::kInvalid, Trouble::kHang}) {
+    SCOPED_TRACE(static_cast<int>(trouble));
+    FakeServer server;
+    auto client = Client::create({.address = server.address()});
+    ASSERT_TRUE(client);
+    Worker worker(*client, {.queues = {"q"}, .concurrency = 1, .lease_ttl = 5s, .id = "w1"});
+    worker.handle("k", [](Context&) { return Outcome::succeed(); });
+    server.next("LeaseJobs", Trouble::kNone);
+    server.next("LeaseJobs", trouble);
+    server.give("k");
+    auto run = std::async(std::launch::async, [&] { return worker.run(); });
+    EXPECT_TRUE(server.wait_until([&] { return server.finished.size() == 1; }));
+    server.give("k");
+    EXPECT_TRUE(server.wait_until([&] { return server.finished.size() == 2; }));
+    worker.stop();
+    EXPECT_TRUE(run.get());
+    EXPECT_EQ(server.lease_calls[1].outcomes_size(), 1);
+    EXPECT_GE(server.finish_calls, 1);
+    EXPECT_TRUE(server.refused.empty());
+  }
+}
+
+TEST_F(WorkerTest, ServerThatDoesNotKnowOfOutcomesInALeaseIsToldByFinishJobs) {
+  constexpr int kJobs = 20;
+  server_.wait_until([&] {
+    server_.takes_outcomes = false;
+    return true;
+  });
+  make(1).handle("k", [](Context&) { return Outcome::succeed(); });
+  for (int i = 0; i < kJobs; ++i) server_.give("k");
+  start();
+  ASSERT_TRUE(server_.wait_until([&] { return server_.finished.size() == std::size_t{kJobs}; }));
+  EXPECT_TRUE(stop());
+  EXPECT_EQ(server_.carried_calls, 1);  // then it is known
+  EXPECT_TRUE(server_.refused.empty());
+  EXPECT_TRUE(server_.live.empty());
+  for (const auto& call : server_.lease_calls) {
+    if (call.outcomes_size() > 0) {
+      EXPECT_LE(call.wait_duration().nanos(), 10'000'000);
+    }
+  }
+}
+
+TEST_F(WorkerTest, LeaseIsBeatenWhileItsOutcomeIsOnTheWay) {
+  server_.set_ttl(kShortTtl);
+  make(1).handle("k", [](Context&) { return Outcome::succeed(); });
+  server_.next("LeaseJobs", Trouble::kNone);
+  server_.next("LeaseJobs", Trouble::kHang);  // with the outcome, for longer than a beat
+  server_.give("k");
+  start();
+  ASSERT_TRUE(server_.wait_until([&] { return !server_.beats.empty(); }));
+  EXPECT_EQ(server_.beats[0].leases_size(), 1);
+  EXPECT_TRUE(server_.finished.empty());
+  server_.stop();
+  server_.start();
+  EXPECT_TRUE(finished().outcome().has_success());
+}
+
 TEST_F(WorkerTest, SpentRequestIdIsReplaced) {
   make().handle("k", [](Context&) { return Outcome::succeed(); });
   server_.next("LeaseJobs", Trouble::kLoseAnswer);
@@ -227,7 +311,10 @@ TEST_F(WorkerTest, SpentRequestIdIsReplaced) {
 }
 
 TEST_F(WorkerTest, BusyServerIsAskedLater) {
-  make().handle("k", [](Context&) { return Outcome::succeed(); });
+  make().handle("k", [this](Context&) {
+    wait_for_parked_poll();
+    return Outcome::succeed();
+  });
   server_.next("LeaseJobs", Trouble::kBusy);
   server_.next("FinishJobs", Trouble::kBusy);
   server_.give("k");
@@ -239,7 +326,7 @@ TEST_F(WorkerTest, OutcomesPileUpWhileACallIsOut) {
   constexpr int kJobs = 50;
   std::atomic<int> returned{0};
   make(kJobs).handle("k", [&](Context&) {
-    ++returned;
+    if (++returned == 1) wait_for_parked_poll();
     return Outcome::succeed();
   });
   server_.next("FinishJobs", Trouble::kHang);

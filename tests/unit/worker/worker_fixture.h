@@ -67,6 +67,10 @@ class WorkerTest : public ::testing::Test {
       EXPECT_TRUE(stop());
     }
   }
+  // Outcomes then go by FinishJobs.
+  void wait_for_parked_poll() {
+    EXPECT_TRUE(server_.wait_until([&] { return server_.leases_at_once == 1; }));
+  }
   // The one outcome that was accepted.
   v1::FinishItem finished() {
     EXPECT_TRUE(server_.wait_until([&] { return !server_.finished.empty(); }));

@@ -105,9 +105,42 @@ TEST_F(WorkerTest, ThousandsOfJobsEachOnceInFewCalls) {
   EXPECT_TRUE(server_.refused.empty());
   EXPECT_TRUE(server_.live.empty());
   EXPECT_EQ(server_.most_finishes_at_once, 1);
-  EXPECT_EQ(server_.most_leases_at_once, 1);
+  EXPECT_EQ(server_.most_leases_at_once, 2);  // each for one half of the slots
   EXPECT_LE(most, kConcurrency);
+  EXPECT_LT(server_.finish_calls + static_cast<int>(server_.lease_calls.size()), kJobs / 2);
+}
+
+TEST_F(WorkerTest, OutcomesGoWithTheNextLeaseCall) {
+  constexpr int kJobs = 30;
+  make(1).handle("k", [](Context&) { return Outcome::succeed(); });
+  for (int i = 0; i < kJobs; ++i) server_.give("k");
+  start();
+  ASSERT_TRUE(server_.wait_until([&] { return server_.finished.size() == std::size_t{kJobs}; }));
+  EXPECT_TRUE(stop());
+  // All but those that ended in the very moment in which the pump looked.
+  EXPECT_GT(server_.carried_calls, kJobs / 2);
   EXPECT_LT(server_.finish_calls, kJobs / 2);
+  for (const auto& call : server_.lease_calls) {
+    EXPECT_LE(call.outcomes_size(), 1);
+    if (call.outcomes_size() == 0) continue;
+    EXPECT_EQ(call.wait_duration().seconds(), 0);
+    EXPECT_EQ(call.wait_duration().nanos(), 10'000'000);
+  }
+  EXPECT_TRUE(server_.live.empty());
+}
+
+// The poll is parked for the other slot, for as long as there is nothing.
+TEST_F(WorkerTest, OutcomesDoNotWaitForAParkedPoll) {
+  make(2).handle("k", [this](Context&) {
+    wait_for_parked_poll();
+    return Outcome::succeed();
+  });
+  server_.give("k");
+  start();
+  finished();
+  EXPECT_TRUE(stop());
+  EXPECT_EQ(server_.finish_calls, 1);
+  EXPECT_EQ(server_.carried_calls, 0);
 }
 
 TEST_F(WorkerTest, NeverMoreThanItsSlots) {
