@@ -125,6 +125,10 @@ class Executor {
  public:
   virtual ~Executor() = default;
   virtual void execute(std::function<void()> work) = 0;
+  // From within a piece: the long half of a read, whose read point the piece has taken. In the
+  // order given among its like, in no order to other pieces, which it does not hold up where there
+  // is a thread for it.
+  virtual void execute_read(std::function<void()> work) { work(); }
 };
 
 // Runs everything on the caller's thread.
@@ -134,8 +138,8 @@ class InlineExecutor final : public Executor {
 };
 
 // One opened shard. commit() and read() are called from one thread (the engine loop); completions
-// run on whichever thread the executor uses, in the order of the calls. snapshot_read() may be
-// called from any thread.
+// run on whichever thread the executor uses, those of commits in the order of the calls.
+// snapshot_read() may be called from any thread.
 class ShardStore {
  public:
   // Destroys without releasing anything: like a crash.
@@ -156,7 +160,8 @@ class ShardStore {
   virtual void commit(std::shared_ptr<const Batch> batch, CommitSeq seq, CommitFn done) = 0;
 
   // Sees exactly the batches submitted before the call, no more, no fewer; the result names that
-  // commit_seq. On error the result is empty and `detail` says what and where.
+  // commit_seq. On error the result is empty and `detail` says what and where. Completes after the
+  // batches it sees; one that takes long may complete after later calls.
   using ReadFn = std::function<void(ReadError, ReadResult, std::string detail)>;
   virtual void read(ReadSpec spec, ReadFn done) = 0;
 

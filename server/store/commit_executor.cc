@@ -7,8 +7,8 @@
 
 namespace rota::store {
 
-ThreadExecutor::ThreadExecutor() : thread_([this] { run(); }) {
-  pthread_setname_np(thread_.native_handle(), "rota-commit");
+ThreadExecutor::ThreadExecutor(const char* thread_name) : thread_([this] { run(); }) {
+  pthread_setname_np(thread_.native_handle(), thread_name);
 }
 
 ThreadExecutor::~ThreadExecutor() {

@@ -19,7 +19,7 @@ namespace rota::store {
 // it has given: drain() or destroy the executor first.
 class ThreadExecutor : public core::Executor {
  public:
-  ThreadExecutor();
+  explicit ThreadExecutor(const char* thread_name = "rota-commit");  // at most 15 characters
   ~ThreadExecutor() override;
   ThreadExecutor(const ThreadExecutor&) = delete;
   ThreadExecutor& operator=(const ThreadExecutor&) = delete;
@@ -48,9 +48,12 @@ class ThreadExecutor : public core::Executor {
 // Inline when asked for and when the order allows it, else on the commit thread. With little
 // waiting the hop to another thread costs more than it gains; under load the next batch is built
 // while this one is being synced. The runtime says which before each call; set_prefer_inline() and
-// execute() belong to one thread.
+// execute() belong to one thread. Long reads have a thread of their own, so that a scan of cold
+// rows keeps no commit waiting.
 class AdaptiveExecutor final : public ThreadExecutor {
  public:
+  ~AdaptiveExecutor() override { drain(); }
+
   void set_prefer_inline(bool prefer) { prefer_inline_ = prefer; }
   bool prefer_inline() const { return prefer_inline_; }
 
@@ -59,9 +62,17 @@ class AdaptiveExecutor final : public ThreadExecutor {
     if (prefer_inline_ && try_run_here(work)) return;
     ThreadExecutor::execute(std::move(work));
   }
+  void execute_read(std::function<void()> work) override { reads_.execute(std::move(work)); }
+
+  // The reads included.
+  void drain() {
+    ThreadExecutor::drain();
+    reads_.drain();
+  }
 
  private:
   bool prefer_inline_ = false;
+  ThreadExecutor reads_{"rota-read"};
 };
 
 }  // namespace rota::store

@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::size_t kProtectionBytes = 8;        // per key, from here to the memtable
 constexpr std::size_t kKeepBatchBytes = 4U << 20;  // a larger write batch is given back
+constexpr std::size_t kQuickGetsMax = 8;           // read in place: a thread hop costs as much
 constexpr auto kWitnessInterval = std::chrono::seconds(1);
 
 rocksdb::WriteBatch new_write_batch() { return rocksdb::WriteBatch(0, 0, kProtectionBytes, 0); }
@@ -131,19 +132,30 @@ void RocksStore::witness(CommitSeq seq) {
 }
 
 void RocksStore::read(core::ReadSpec spec, ReadFn done) {
-  executor_.execute([this, spec = std::move(spec), done = std::move(done)] {
-    core::ReadResult result;
+  executor_.execute([this, spec = std::move(spec), done = std::move(done)]() mutable {
     std::string detail;
-    ReadError error = refuse_read(&detail);
-    if (error == ReadError::kNone) {
-      // Nothing else writes while this piece runs, so now is the read point asked for.
-      const SnapshotGuard snapshot(database_->db.get());
-      result.at = committed_.load();
-      const rocksdb::Status status = read_at(snapshot.get(), spec, &result);
-      if (!status.ok()) error = fail_read(status, &detail);
+    if (const ReadError error = refuse_read(&detail); error != ReadError::kNone) {
+      return done(error, {}, std::move(detail));
     }
-    if (error != ReadError::kNone) result = {};
-    done(error, std::move(result), std::move(detail));
+    // Nothing else writes while this piece runs, so now is the read point asked for.
+    const bool quick = spec.scans.empty() && spec.gets.size() <= kQuickGetsMax;
+    auto rest = [this, at = committed_.load(), spec = std::move(spec), done = std::move(done),
+                 snapshot = std::make_shared<SnapshotGuard>(database_->db.get())]() mutable {
+      core::ReadResult result;
+      result.at = at;
+      std::string fault;
+      ReadError error = ReadError::kNone;
+      const rocksdb::Status status = read_at(snapshot->get(), spec, &result);
+      if (!status.ok()) error = fail_read(status, &fault);
+      if (error != ReadError::kNone) result = {};
+      snapshot = nullptr;
+      done(error, std::move(result), std::move(fault));
+    };
+    if (quick) {
+      rest();
+    } else {
+      executor_.execute_read(std::move(rest));
+    }
   });
 }
 

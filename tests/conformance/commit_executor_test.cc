@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <latch>
 #include <thread>
@@ -87,6 +88,26 @@ TEST(AdaptiveExecutorTest, KeepsTheOrderWhenThePlaceChanges) {
   executor.execute([&] { order.push_back(51); });
   ASSERT_EQ(order.size(), 52U);
   for (int i = 0; i <= 51; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+}
+
+TEST(AdaptiveExecutorTest, ALongReadHoldsUpNoLaterPieceAndDrainWaitsForIt) {
+  AdaptiveExecutor executor;
+  std::promise<void> open;
+  std::shared_future<void> gate = open.get_future().share();
+  std::promise<void> piece;
+  std::atomic<bool> read{false};
+  executor.execute([&] {
+    executor.execute_read([&, gate] {
+      gate.wait();
+      read = true;
+    });
+  });
+  executor.execute([&] { piece.set_value(); });
+  piece.get_future().wait();  // with the read still under way
+  EXPECT_FALSE(read);
+  open.set_value();
+  executor.drain();
+  EXPECT_TRUE(read);
 }
 
 TEST(AdaptiveExecutorTest, AnInlinePieceMayGiveFurtherPieces) {

@@ -252,6 +252,48 @@ TEST_F(RocksOpenTest, ReadOnlyChangesNothing) {
   EXPECT_FALSE(fs::exists(directory_ / "nothing"));
 }
 
+// Runs pieces in place and keeps the long halves of reads until it is told.
+class HeldReads final : public core::Executor {
+ public:
+  void execute(std::function<void()> work) override { work(); }
+  void execute_read(std::function<void()> work) override { held.push_back(std::move(work)); }
+  std::vector<std::function<void()>> held;
+};
+
+TEST_F(RocksOpenTest, ALongReadSeesItsReadPointHoweverLateItIsDone) {
+  HeldReads executor;
+  auto opened = store::open_store(options_, executor);
+  ASSERT_NE(opened.store, nullptr);
+  Driver driver(*opened.store);
+  ASSERT_EQ(driver.commit([](core::Batch& b) {
+    b.put(Keyspace::kJob, padded(1), "old");
+    b.put(Keyspace::kJob, padded(2), "goes");
+  }),
+            Outcome::kCommitted);
+  const core::CommitSeq point = opened.store->last_committed();
+  core::ReadSpec spec;
+  spec.scans.push_back({.keyspace = Keyspace::kJob, .begin = padded(0), .end = padded(9)});
+  core::ReadResult seen;
+  opened.store->read(spec, [&](core::ReadError error, core::ReadResult result, std::string) {
+    EXPECT_EQ(error, core::ReadError::kNone);
+    seen = std::move(result);
+  });
+  ASSERT_EQ(executor.held.size(), 1U) << "a scan has a thread of its own";
+  // The commit is not held up by the read, and the read does not see it.
+  ASSERT_EQ(driver.commit([](core::Batch& b) {
+    b.put(Keyspace::kJob, padded(1), "new");
+    b.del(Keyspace::kJob, padded(2));
+    b.put(Keyspace::kJob, padded(3), "later");
+  }),
+            Outcome::kCommitted);
+  executor.held.front()();
+  EXPECT_EQ(seen.at, point);
+  ASSERT_EQ(seen.pages.size(), 1U);
+  const std::vector<core::Row> rows{{padded(1), "old"}, {padded(2), "goes"}};
+  EXPECT_EQ(seen.pages[0].rows, rows);
+  executor.held.clear();  // the read point ends with its read
+}
+
 TEST_F(RocksOpenTest, SettingsThatCorrectnessDependsOn) {
   const auto db = store::database_options({}, rocksdb::Env::Default(), nullptr);
   EXPECT_EQ(db.wal_recovery_mode, rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords);
