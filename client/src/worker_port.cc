@@ -27,12 +27,13 @@ Grant to_grant(v1::LeasedJob&& job) {
   grant.job_id = std::move(*job.mutable_job_id());
   grant.queue = std::move(*job.mutable_queue());
   grant.kind = std::move(*job.mutable_kind());
-  grant.payload = std::move(*job.mutable_payload()->mutable_data());
-  grant.scheduler_id = std::move(*job.mutable_scheduler_id());
-  grant.business_key = std::move(*job.mutable_business_key());
   grant.idempotency_key = std::move(*job.mutable_idempotency_key());
+  // What is seldom there is looked at first: asking for it to move it would make it.
+  if (job.has_payload()) grant.payload = std::move(*job.mutable_payload()->mutable_data());
+  if (!job.scheduler_id().empty()) grant.scheduler_id = std::move(*job.mutable_scheduler_id());
+  if (!job.business_key().empty()) grant.business_key = std::move(*job.mutable_business_key());
   for (const auto& time : job.nominal_times()) grant.nominal_times.push_back(to_time(time));
-  grant.business_date = std::move(*job.mutable_business_date());
+  if (!job.business_date().empty()) grant.business_date = std::move(*job.mutable_business_date());
   grant.attempt = job.attempt();
   grant.max_attempts = job.max_attempts();
   grant.fencing_token = static_cast<std::uint64_t>(job.fencing_token());

@@ -165,13 +165,15 @@ void read_release(const v1::ReleaseOutcome& wire, WorkerOutcome* outcome) {
 
 std::optional<Error> read_outcome(v1::FinishItem* wire, WorkerOutcome* outcome) {
   if (auto fault = check_size("log_tail", wire->log_tail(), limits::kLogTailBytesMax)) return fault;
-  outcome->log_tail = std::move(*wire->mutable_log_tail());
+  if (!wire->log_tail().empty()) outcome->log_tail = std::move(*wire->mutable_log_tail());
   switch (wire->outcome().kind_case()) {
     case v1::Outcome::kSuccess: {
       auto* success = wire->mutable_outcome()->mutable_success();
       if (auto fault = check_result_size(success->result().data().size())) return fault;
       outcome->kind = WorkerOutcome::Kind::kSucceeded;
-      outcome->result = std::move(*success->mutable_result()->mutable_data());
+      if (success->has_result()) {
+        outcome->result = std::move(*success->mutable_result()->mutable_data());
+      }
       outcome->result_truncated = success->result_truncated();
       return std::nullopt;
     }
