@@ -74,7 +74,8 @@ void EngineImpl::stalled(std::int64_t gap_ms, Stall what) {
         lease.deadline_mono_ms = std::min(lease.deadline_mono_ms, lease.cap_mono_ms);
       }
     }
-    moved.emplace(lease.deadline_mono_ms, key);
+    lease.watched_mono_ms = lease.deadline_mono_ms;
+    moved.emplace(lease.watched_mono_ms, key);
   }
   lease_deadlines_ = std::move(moved);
 }

@@ -51,7 +51,7 @@ JobRef EngineImpl::end_attempt(Lease& lease, AttemptEnd end) {
 
   QueueState& q = *job.queue;
   q.running.erase(lease.key);
-  lease_deadlines_.erase({lease.deadline_mono_ms, lease.key});
+  lease_deadlines_.erase({lease.watched_mono_ms, lease.key});
   grant.live.erase(lease.key);
   if (grant.live.empty()) {
     // A grant made in this very turn has no row yet, and its poll is still to be answered.
@@ -106,8 +106,9 @@ void EngineImpl::retry_or_die(JobRef job, const WorkerOutcome* outcome, bool los
   ++job.side.attempts_used;
   job.side.handlerless = 0;
   if (job.side.cancel_requested) {
-    std::string reason = job.side.cancel_reason.empty() ? "cancelled" : job.side.cancel_reason;
-    end_job(std::move(job), JobState::kRunning, JobState::kCancelled, std::move(reason));
+    const std::string reason =
+        job.side.cancel_reason.empty() ? "cancelled" : job.side.cancel_reason;
+    end_job(std::move(job), JobState::kRunning, JobState::kCancelled, reason);
     return;
   }
   if (outcome != nullptr && !outcome->retryable) return die(std::move(job), "NOT_RETRYABLE");
@@ -149,8 +150,9 @@ void EngineImpl::retry_or_die(JobRef job, const WorkerOutcome* outcome, bool los
 void EngineImpl::give_back(JobRef job, std::int64_t delay_ms, bool snoozed) {
   ++job.side.releases;
   if (job.side.cancel_requested) {
-    std::string reason = job.side.cancel_reason.empty() ? "cancelled" : job.side.cancel_reason;
-    end_job(std::move(job), JobState::kRunning, JobState::kCancelled, std::move(reason));
+    const std::string reason =
+        job.side.cancel_reason.empty() ? "cancelled" : job.side.cancel_reason;
+    end_job(std::move(job), JobState::kRunning, JobState::kCancelled, reason);
     return;
   }
   if (job.side.releases >= kUncountedGrantsMax) return die(std::move(job), "TOO_MANY_RELEASES");
@@ -175,6 +177,10 @@ void EngineImpl::expire_leases() {
   while (!lease_deadlines_.empty() && lease_deadlines_.begin()->first <= now_.mono_ms &&
          left-- > 0 && room_for_duties()) {
     Lease& lease = leases_.at(lease_deadlines_.begin()->second);
+    if (lease.deadline_mono_ms > now_.mono_ms) {  // renewed since it was put here
+      watch(lease);
+      continue;
+    }
     AttemptEnd end;
     const bool timed_out = lease.deadline_mono_ms >= lease.cap_mono_ms;
     end.outcome = timed_out ? AttemptOutcome::kTimedOut : AttemptOutcome::kLost;

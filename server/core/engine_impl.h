@@ -18,11 +18,11 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "absl/container/btree_set.h"
+#include "absl/container/node_hash_map.h"
 #include "core/engine.h"
 #include "core/overlay.h"
 #include "core/scheduler_book.h"
@@ -182,10 +182,11 @@ class EngineImpl {
   // Takes the rows of a waiting state away (window entry, pointer, timers, blocked row).
   void out_of_waiting(JobRef& job, JobState from);
   void put_side(const JobRef& job);
-  void end_job(JobRef job, JobState from, JobState to, std::string reason, std::string result = {});
+  void end_job(JobRef&& job, JobState from, JobState to, std::string_view reason,
+               std::string_view result = {});
   void remove_job(JobRef job, JobState from);  // purge, delete: nothing is left but the count
   void erase_rows(const JobRef& job);
-  void finish_key(const JobRef& job, JobState to, const std::string& result);
+  void finish_key(const JobRef& job, JobState to, std::string_view result);
   void window_changed(QueueState& q);
 
   // ---- engine_lease.cc: lease calls, heartbeats, matching
@@ -207,6 +208,7 @@ class EngineImpl {
   std::vector<std::uint64_t> cancel_tokens_of(const std::string& session_id) const;
   GrantedJob granted_job(const Lease& lease) const;
   void renew(Lease& lease, std::int64_t ttl_ms);
+  void watch(Lease& lease);  // at its deadline as it is now
 
   // ---- engine_finish.cc: ends of attempts
   bool on(const FinishJobs& c, const Command& cmd, Lookup& look);
@@ -292,7 +294,8 @@ class EngineImpl {
   std::set<std::uint32_t> dropped_;  // being removed
   std::map<std::uint64_t, model::Operation> operations_;
 
-  std::unordered_map<JobKey, Lease, JobKeyHash> leases_;
+  // Its order means nothing: what it does in order goes over other sets.
+  absl::node_hash_map<JobKey, Lease, JobKeyHash> leases_;
   absl::btree_set<std::pair<std::int64_t, JobKey>> lease_deadlines_;
   std::map<std::uint64_t, std::shared_ptr<GrantState>> grants_;
   std::map<std::string, std::uint64_t> grant_by_request_;

@@ -249,8 +249,7 @@ bool EngineImpl::match(QueueState& q, std::uint32_t* budget) {
 
 void EngineImpl::grant(QueueState& q, Poll& poll) {
   const JobKey ready_key = q.window.front_key();
-  ReadyJob head = q.window.front();
-  q.window.erase(ready_key);
+  ReadyJob head = q.window.pop();
 
   const std::uint64_t token = meta_.next_token++;
   if (token > model::kMaxToken) std::abort();
@@ -265,6 +264,7 @@ void EngineImpl::grant(QueueState& q, Poll& poll) {
     fresh->granted_ms = now_.wall_ms;
     fresh->granted_seq = building();
     poll.grant_number = token;
+    poll.granted.reserve(std::min<std::size_t>(poll.request.max_jobs, q.window.size() + 1));
     grants_[token] = fresh;
     grants_by_session_[fresh->holder->session_id].insert(token);
     if (!poll.request_hash.empty()) grant_by_request_[poll.request_hash] = token;
@@ -284,7 +284,7 @@ void EngineImpl::grant(QueueState& q, Poll& poll) {
       head.body->attempt_timeout_ms.value_or(q.queue.settings.attempt_timeout_ms);
   if (timeout_ms != model::kNoTimeout) lease.cap_mono_ms = now_.mono_ms + timeout_ms;
   lease.deadline_mono_ms = std::min(now_.mono_ms + state->ttl_ms, lease.cap_mono_ms);
-  lease_deadlines_.emplace(lease.deadline_mono_ms, lease.key);
+  watch(lease);
   state->live.insert(lease.key);
   q.running.insert(lease.key);
   move(q, JobState::kReady, JobState::kRunning, ready_key.priority, ready_key.seq);
@@ -409,9 +409,14 @@ std::vector<std::uint64_t> EngineImpl::cancel_tokens_of(const std::string& sessi
 // ---- heartbeats
 
 void EngineImpl::renew(Lease& lease, std::int64_t ttl_ms) {
-  lease_deadlines_.erase({lease.deadline_mono_ms, lease.key});
   lease.deadline_mono_ms = std::min(now_.mono_ms + ttl_ms, lease.cap_mono_ms);
-  lease_deadlines_.emplace(lease.deadline_mono_ms, lease.key);
+  if (lease.deadline_mono_ms < lease.watched_mono_ms) watch(lease);
+}
+
+void EngineImpl::watch(Lease& lease) {
+  lease_deadlines_.erase({lease.watched_mono_ms, lease.key});
+  lease.watched_mono_ms = lease.deadline_mono_ms;
+  lease_deadlines_.emplace(lease.watched_mono_ms, lease.key);
 }
 
 bool EngineImpl::on(const Heartbeat& c, const Command& cmd, Lookup&) {

@@ -213,7 +213,7 @@ base::Result<bool> EngineImpl::load_grants(const ShardStore& store) {
       lease.deadline_mono_ms = full;
       lease.body = std::move(body);
       lease.side = std::move(side);
-      lease_deadlines_.emplace(lease.deadline_mono_ms, lease.key);
+      watch(lease);
       state->live.insert(lease.key);
       q->second->running.insert(lease.key);
       ++running[entry.job.queue];

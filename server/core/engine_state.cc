@@ -152,7 +152,7 @@ void EngineImpl::erase_rows(const JobRef& job) {
 
 // The business key of an ended job. A job with a key holds its entry from enqueue to its end, so
 // the entry is this job's; enqueue compares owners before it lets another job in.
-void EngineImpl::finish_key(const JobRef& job, JobState to, const std::string& result) {
+void EngineImpl::finish_key(const JobRef& job, JobState to, std::string_view result) {
   const model::JobBody& body = *job.body;
   if (body.business_key.empty()) return;
   const model::Queue& queue = job.queue->queue;
@@ -175,8 +175,8 @@ void EngineImpl::finish_key(const JobRef& job, JobState to, const std::string& r
   batch().put(Keyspace::kLedger, std::move(key), model::encode(entry));
 }
 
-void EngineImpl::end_job(JobRef job, JobState from, JobState to, std::string reason,
-                         std::string result) {
+void EngineImpl::end_job(JobRef&& job, JobState from, JobState to, std::string_view reason,
+                         std::string_view result) {
   QueueState& q = *job.queue;
   out_of_waiting(job, from);
   erase_rows(job);
@@ -189,30 +189,15 @@ void EngineImpl::end_job(JobRef job, JobState from, JobState to, std::string rea
   const bool keep = keep_ms != 0 && !(to == JobState::kSucceeded && retention.succeeded_count == 0);
   const model::JobBody& body = *job.body;
   if (keep) {
-    model::FinalRecord f;
-    f.state = to;
-    f.kind = body.kind;
-    f.content_type = body.content_type;
-    f.labels = body.labels;
-    f.key_scope = body.key_scope;
-    f.business_key = body.business_key;
-    f.priority = job.priority;
-    f.scheduler_id = body.scheduler_id;
-    f.generation = body.generation;
-    f.nominal_ms = body.nominal_ms;
-    f.business_date = body.business_date;
-    f.created_ms = body.created_ms;
-    f.ended_ms = now_.wall_ms;
-    f.ended_seq = building();
-    f.attempts = job.side.attempts;
-    f.attempts_used = job.side.attempts_used;
-    f.redrives = job.side.redrives;
-    f.cancel_requested = job.side.cancel_requested;
-    f.reason = std::move(reason);
-    f.result = std::move(result);
-    f.principal = body.principal;
-    f.history = std::move(job.side.history);
-    batch().put(Keyspace::kFinal, keys::final_record(job.key), model::encode(f));
+    model::JobEnd end;
+    end.state = to;
+    end.priority = job.priority;
+    end.ended_ms = now_.wall_ms;
+    end.ended_seq = building();
+    end.reason = reason;
+    end.result = result;
+    batch().put(Keyspace::kFinal, keys::final_record(job.key),
+                model::encode_final(body, job.side, end));
     ended_[{q.queue.number, to}].push_back(job.key);
   } else {
     leave(q, to, job.priority);

@@ -41,21 +41,31 @@ const Batch::Change* Overlay::find(Keyspace keyspace, const std::string& key) co
   return nullptr;
 }
 
-void Overlay::overlay(Keyspace keyspace, const std::string& begin, const std::string& end,
-                      std::map<std::string, std::string>* rows) const {
-  const auto apply = [&](const Batch& batch) {
+Overlay::Changes Overlay::changes(Keyspace keyspace, const std::string& begin,
+                                  const std::string& end) const {
+  Changes newest;
+  const auto add = [&](const Batch& batch) {
     const Batch::Map& changes = batch.changes();
-    for (auto it = changes.lower_bound({keyspace, begin}); it != changes.end(); ++it) {
+    for (auto it = changes.lower_bound(Batch::KeyLess::View(keyspace, begin)); it != changes.end();
+         ++it) {
       if (it->first.first != keyspace || it->first.second >= end) break;
-      if (it->second) {
-        rows->insert_or_assign(it->first.second, *it->second);
-      } else {
-        rows->erase(it->first.second);
-      }
+      newest[it->first.second] = &it->second;
     }
   };
-  for (const Kept& kept : kept_) apply(*kept.batch);
-  apply(*open_);
+  for (const Kept& kept : kept_) add(*kept.batch);
+  add(*open_);
+  return newest;
+}
+
+void Overlay::overlay(Keyspace keyspace, const std::string& begin, const std::string& end,
+                      std::map<std::string, std::string>* rows) const {
+  for (const auto& [key, change] : changes(keyspace, begin, end)) {
+    if (*change) {
+      rows->insert_or_assign(std::string(key), **change);
+    } else {
+      rows->erase(std::string(key));
+    }
+  }
 }
 
 std::size_t Lookup::fetched_bytes() const {

@@ -34,7 +34,10 @@ class Overlay {
   // The newest change of the key that is still kept; nullptr when none touches it.
   const Batch::Change* find(Keyspace keyspace, const std::string& key) const;
 
-  // Writes the kept changes of [begin, end) over `rows`.
+  // The kept changes of [begin, end), the newest of each key. They live as long as their batches.
+  using Changes = std::map<std::string_view, const Batch::Change*>;
+  Changes changes(Keyspace keyspace, const std::string& begin, const std::string& end) const;
+  // Writes them over `rows`.
   void overlay(Keyspace keyspace, const std::string& begin, const std::string& end,
                std::map<std::string, std::string>* rows) const;
 

@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/container/btree_set.h"
@@ -68,6 +67,8 @@ struct Lease {
   std::uint32_t permits = 0;
   std::shared_ptr<GrantState> grant;
   std::int64_t deadline_mono_ms = 0;
+  // Where it stands among the deadlines: never later than its own, so that a renewal moves nothing.
+  std::int64_t watched_mono_ms = 0;
   std::int64_t cap_mono_ms = INT64_MAX;  // the attempt timeout: never renewed beyond
   std::int64_t stall_credit_ms = 0;      // by stalls since its last heartbeat
   std::int64_t cap_credit_ms = 0;        // by which slow commits have moved the cap

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,18 +37,37 @@ class Batch {
   // nullopt = the key is deleted.
   using Change = std::optional<std::string>;
   using Key = std::pair<Keyspace, std::string>;
-  using Map = std::map<Key, Change>;
+  // Finds a key without a copy of it.
+  struct KeyLess {
+    using is_transparent = void;
+    using View = std::pair<Keyspace, std::string_view>;
+    static View view(const Key& key) { return key; }
+    static View view(const View& key) { return key; }
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      return view(a) < view(b);
+    }
+  };
+  using Map = std::pmr::map<Key, Change, KeyLess>;
+
+  Batch() = default;
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
 
   void put(Keyspace keyspace, std::string key, std::string value) {
     set(keyspace, std::move(key), std::move(value));
   }
   void del(Keyspace keyspace, std::string key) { set(keyspace, std::move(key), std::nullopt); }
   // Forgets a change of this batch, for a key that was both created and removed within it.
-  void forget(Keyspace keyspace, const std::string& key) { changes_.erase({keyspace, key}); }
+  void forget(Keyspace keyspace, const std::string& key) {
+    if (auto it = changes_.find(KeyLess::View(keyspace, key)); it != changes_.end()) {
+      changes_.erase(it);
+    }
+  }
 
   // nullptr when this batch does not touch the key.
-  const Change* find(Keyspace keyspace, const std::string& key) const {
-    auto it = changes_.find({keyspace, key});
+  const Change* find(Keyspace keyspace, std::string_view key) const {
+    auto it = changes_.find(KeyLess::View(keyspace, key));
     return it == changes_.end() ? nullptr : &it->second;
   }
   const Map& changes() const { return changes_; }
@@ -57,11 +77,14 @@ class Batch {
   bool empty() const { return changes_.empty(); }
 
  private:
+  static constexpr std::size_t kFirstNodesBytes = 4096;
   void set(Keyspace keyspace, std::string key, Change value) {
     bytes_ += key.size() + (value ? value->size() : 0) + 16;
     changes_.insert_or_assign({keyspace, std::move(key)}, std::move(value));
   }
-  Map changes_;
+  // The nodes of a batch lie side by side and go together: a batch only grows, then ends.
+  std::pmr::monotonic_buffer_resource nodes_{kFirstNodesBytes};
+  Map changes_{&nodes_};
   std::size_t bytes_ = 0;
 };
 

@@ -56,7 +56,16 @@ class Window {
   }
   void erase(const Key& key) {
     take(inside_, inside_bytes_, key);
-    take(late_, late_bytes_, key);
+    if (!late_.empty()) take(late_, late_bytes_, key);
+  }
+  // Removes the first entry and returns it.
+  Entry pop() {
+    auto first = inside_.begin();
+    if (!late_.empty()) take(late_, late_bytes_, first->first);
+    Entry entry = std::move(first->second.entry);
+    inside_bytes_ -= first->second.bytes;
+    inside_.erase(first);
+    return entry;
   }
   const Entry* find(const Key& key) const {
     auto it = inside_.find(key);

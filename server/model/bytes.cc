@@ -10,11 +10,11 @@ void Writer::long_varint(std::uint64_t v) {
   std::size_t size = 0;
   for (; v >= 0x80U; v >>= 7U) bytes[size++] = static_cast<char>((v & 0x7fU) | 0x80U);
   bytes[size++] = static_cast<char>(v);
-  out_.append(bytes, size);
+  raw({bytes, size});
 }
 
 std::string Writer::seal() {
-  const std::uint32_t crc = base::crc32c(out_);
+  const std::uint32_t crc = base::crc32c({out_.data(), size_});
   u32(crc);
   return take();
 }

@@ -7,6 +7,7 @@
 // that a damaged value is found in any store, whatever checksums of its own the store keeps.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,11 +19,11 @@ class Writer {
  public:
   Writer() = default;
   explicit Writer(std::uint8_t format) {
-    out_.reserve(kUsualRecordBytes);
+    reserve(kUsualRecordBytes);
     u8(format);
   }
 
-  void u8(std::uint8_t v) { out_.push_back(static_cast<char>(v)); }
+  void u8(std::uint8_t v) { *room(1) = static_cast<char>(v); }
   void u32(std::uint32_t v) { fixed(v, 4); }
   void u64(std::uint64_t v) { fixed(v, 8); }
   // Signed times as keys: the sign bit flipped, so that order is kept.
@@ -37,27 +38,42 @@ class Writer {
   void boolean(bool v) { u8(v ? 1 : 0); }
   void str(std::string_view v) {
     varint(v.size());
-    out_.append(v);
+    raw(v);
   }
-  void raw(std::string_view v) { out_.append(v); }
-  void reserve(std::size_t n) { out_.reserve(n); }
+  void raw(std::string_view v) { std::copy_n(v.data(), v.size(), room(v.size())); }
+  // Room for `n` bytes in all.
+  void reserve(std::size_t n) {
+    if (out_.size() < n) out_.resize(n);
+  }
 
-  std::string take() { return std::move(out_); }
+  std::string take() {
+    out_.resize(size_);
+    size_ = 0;
+    return std::move(out_);
+  }
   // Closes an envelope: appends the CRC32C of all that was written.
   std::string seal();
 
  private:
   static constexpr std::size_t kUsualRecordBytes = 240;
+  static constexpr std::size_t kSmallest = 15;  // what a string holds in place: a job key
 
   void fixed(std::uint64_t v, std::size_t n) {
-    char bytes[8];
+    char* bytes = room(n);
     for (std::size_t i = 0; i < n; ++i) {
       bytes[i] = static_cast<char>((v >> (8 * (n - 1 - i))) & 0xffU);
     }
-    out_.append(bytes, n);
   }
   void long_varint(std::uint64_t v);
-  std::string out_;
+  // Where the next `n` bytes go.
+  char* room(std::size_t n) {
+    if (out_.size() - size_ < n) out_.resize(std::max({size_ + n, 2 * size_, kSmallest}));
+    char* at = out_.data() + size_;
+    size_ += n;
+    return at;
+  }
+  std::string out_;       // longer than what is written, so that most writes are a store
+  std::size_t size_ = 0;  // what is written
 };
 
 // Reads what Writer wrote. Never reads past the end: the first fault makes ok() false for good and

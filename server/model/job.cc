@@ -185,7 +185,8 @@ std::string encode(const JobBody& b) {
 
 bool decode(std::string_view bytes, JobBody* out) {
   Reader r = Reader::open(bytes, kBodyFormat);
-  JobBody b;
+  JobBody& b = *out;  // read in place: every job of a page comes through here
+  b = JobBody{};
   const std::uint64_t bits = r.varint();
   b.kind = r.str();
   b.content_type = r.str();
@@ -211,9 +212,7 @@ bool decode(std::string_view bytes, JobBody* out) {
   b.payload_apart = (bits & kPayloadApart) != 0;
   b.payload_bytes = r.varint();
   b.payload = r.str();
-  if (!r.at_end()) return false;
-  *out = std::move(b);
-  return true;
+  return r.at_end();
 }
 
 std::string encode(const Side& s) {
@@ -274,30 +273,30 @@ bool decode(std::string_view bytes, Side* out) {
   return true;
 }
 
-std::string encode(const FinalRecord& f) {
+std::string encode_final(const JobBody& body, const Side& side, const JobEnd& end) {
   Writer w(kFinalFormat);
-  w.u8(static_cast<std::uint8_t>(f.state));
-  w.str(f.kind);
-  w.str(f.content_type);
-  put_labels(w, f.labels);
-  w.str(f.key_scope);
-  w.str(f.business_key);
-  w.u8(f.priority);
-  w.str(f.scheduler_id);
-  w.varint(f.generation);
-  put_times(w, f.nominal_ms);
-  w.str(f.business_date);
-  w.svarint(f.created_ms);
-  w.svarint(f.ended_ms);
-  w.varint(f.ended_seq);
-  w.varint(f.attempts);
-  w.varint(f.attempts_used);
-  w.varint(f.redrives);
-  w.boolean(f.cancel_requested);
-  w.str(f.reason);
-  w.str(f.result);
-  w.str(f.principal);
-  put_history(w, f.history);
+  w.u8(static_cast<std::uint8_t>(end.state));
+  w.str(body.kind);
+  w.str(body.content_type);
+  put_labels(w, body.labels);
+  w.str(body.key_scope);
+  w.str(body.business_key);
+  w.u8(end.priority);
+  w.str(body.scheduler_id);
+  w.varint(body.generation);
+  put_times(w, body.nominal_ms);
+  w.str(body.business_date);
+  w.svarint(body.created_ms);
+  w.svarint(end.ended_ms);
+  w.varint(end.ended_seq);
+  w.varint(side.attempts);
+  w.varint(side.attempts_used);
+  w.varint(side.redrives);
+  w.boolean(side.cancel_requested);
+  w.str(end.reason);
+  w.str(end.result);
+  w.str(body.principal);
+  put_history(w, side.history);
   return w.seal();
 }
 

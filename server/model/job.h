@@ -202,7 +202,16 @@ std::string encode(const JobBody& body);
 bool decode(std::string_view bytes, JobBody* body);
 std::string encode(const Side& side);
 bool decode(std::string_view bytes, Side* side);
-std::string encode(const FinalRecord& record);
+// How a job ended; the rest of its final record is what its body and its side record say.
+struct JobEnd {
+  JobState state = JobState::kUnknown;
+  std::uint8_t priority = 0;
+  std::int64_t ended_ms = 0;
+  std::uint64_t ended_seq = 0;
+  std::string_view reason;
+  std::string_view result;
+};
+std::string encode_final(const JobBody& body, const Side& side, const JobEnd& end);
 bool decode(std::string_view bytes, FinalRecord* record);
 
 // A row of the job keyspace is a body or a pointer; the format byte tells which. The pointer of a

@@ -112,22 +112,26 @@ void LeaseBoard::publish(const std::vector<JobEvent>& events) {
 }
 
 void LeaseBoard::insert(RunningAttempt attempt) {
-  erase(attempt.key, UINT64_MAX);
-  sessions_[attempt.holder->session_id].insert(attempt.key);
   const JobKey key = attempt.key;
-  running_.insert_or_assign(key, std::move(attempt));
+  auto [place, fresh] = running_.try_emplace(key);
+  if (!fresh) leave_session(place->second);
+  sessions_[attempt.holder->session_id].insert(key);
+  place->second = std::move(attempt);
 }
 
 // Of this token or an older one.
 void LeaseBoard::erase(const JobKey& key, std::uint64_t token) {
   const auto it = running_.find(key);
   if (it == running_.end() || it->second.token > token) return;
-  if (const auto session = sessions_.find(it->second.holder->session_id);
-      session != sessions_.end()) {
-    session->second.erase(key);
-    if (session->second.empty()) sessions_.erase(session);
-  }
+  leave_session(it->second);
   running_.erase(it);
+}
+
+void LeaseBoard::leave_session(const RunningAttempt& attempt) {
+  const auto session = sessions_.find(attempt.holder->session_id);
+  if (session == sessions_.end()) return;
+  session->second.erase(attempt.key);
+  if (session->second.empty()) sessions_.erase(session);
 }
 
 std::optional<RunningAttempt> LeaseBoard::find(const JobKey& key) const {

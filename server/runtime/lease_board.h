@@ -71,6 +71,7 @@ class LeaseBoard {
     }
   };
   void insert(RunningAttempt attempt);
+  void leave_session(const RunningAttempt& attempt);
   void erase(const model::JobKey& key, std::uint64_t token);
 
   mutable std::shared_mutex mutex_;

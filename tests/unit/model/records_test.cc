@@ -140,25 +140,59 @@ TEST(Records, SideKeepsTheLastAttempts) {
   EXPECT_EQ(s.history.back().number, 50U);
 }
 
-TEST(Records, FinalRecord) {
+TEST(Records, FinalRecordHoldsWhatBodySideAndEndSay) {
+  JobBody body;
+  body.kind = "k";
+  body.content_type = "text/plain";
+  body.labels = {{"a", "b"}};
+  body.key_scope = "scope";
+  body.business_key = "key";
+  body.scheduler_id = "nightly";
+  body.generation = 9;
+  body.nominal_ms = {4};
+  body.business_date = "2026-11-29";
+  body.created_ms = 77;
+  body.principal = "p";
+  Side side;
+  side.attempts = 4;
+  side.attempts_used = 2;
+  side.redrives = 1;
+  side.cancel_requested = true;
+  side.history.push_back(some_attempt(1));
+  const std::string result(300, 'x');
+  JobEnd end{.state = JobState::kSucceeded, .priority = 3, .ended_ms = 80, .ended_seq = 5};
+  end.reason = "r";
+  end.result = result;
+
   FinalRecord f;
-  f.state = JobState::kSucceeded;
-  f.kind = "k";
-  f.labels = {{"a", "b"}};
-  f.business_key = "key";
-  f.priority = 3;
-  f.nominal_ms = {4};
-  f.ended_seq = 5;
-  f.reason = "r";
-  f.result = std::string(300, 'x');
-  f.history.push_back(some_attempt(1));
-  EXPECT_EQ(survives(f).result, f.result);
+  ASSERT_TRUE(decode(encode_final(body, side, end), &f));
+  EXPECT_EQ(f.state, JobState::kSucceeded);
+  EXPECT_EQ(f.kind, body.kind);
+  EXPECT_EQ(f.content_type, body.content_type);
+  EXPECT_EQ(f.labels, body.labels);
+  EXPECT_EQ(f.key_scope, body.key_scope);
+  EXPECT_EQ(f.business_key, body.business_key);
+  EXPECT_EQ(f.priority, 3);
+  EXPECT_EQ(f.scheduler_id, body.scheduler_id);
+  EXPECT_EQ(f.generation, body.generation);
+  EXPECT_EQ(f.nominal_ms, body.nominal_ms);
+  EXPECT_EQ(f.business_date, body.business_date);
+  EXPECT_EQ(f.created_ms, 77);
+  EXPECT_EQ(f.ended_ms, 80);
+  EXPECT_EQ(f.ended_seq, 5U);
+  EXPECT_EQ(f.attempts, 4U);
+  EXPECT_EQ(f.attempts_used, 2U);
+  EXPECT_EQ(f.redrives, 1U);
+  EXPECT_TRUE(f.cancel_requested);
+  EXPECT_EQ(f.reason, "r");
+  EXPECT_EQ(f.result, result);
+  EXPECT_EQ(f.principal, "p");
+  ASSERT_EQ(f.history.size(), 1U);
 }
 
 TEST(Records, FinalRecordOfALiveStateIsRefused) {
   FinalRecord f;
-  f.state = JobState::kReady;
-  EXPECT_FALSE(decode(encode(f), &f));
+  EXPECT_FALSE(decode(encode_final({}, {}, {.state = JobState::kReady}), &f));
 }
 
 TEST(Records, PointerIsToldFromABody) {
