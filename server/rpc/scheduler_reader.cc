@@ -37,39 +37,42 @@ base::Error scheduler_not_found(const std::string& id) {
   return error;
 }
 
-base::Result<SchedulerRead> SchedulerReader::get(const std::string& name_space,
-                                                 const std::string& id) const {
-  core::ReadResult result;
+base::Result<SchedulerReader::Rows> SchedulerReader::rows(const std::string& name_space,
+                                                          const std::string& id) const {
+  Rows rows{.keys = {keys::scheduler(name_space, id), keys::scheduler_state(name_space, id)},
+            .read = {}};
+  core::ReadSpec spec;
+  for (const std::string& key : rows.keys) spec.gets.push_back({Keyspace::kScheduler, key});
   std::string detail;
-  const core::ReadSpec spec{.gets = {{Keyspace::kScheduler, keys::scheduler(name_space, id)},
-                                     {Keyspace::kScheduler, keys::scheduler_state(name_space, id)}},
-                            .scans = {}};
-  if (store_.snapshot_read(spec, &result, &detail) != core::ReadError::kNone) {
+  if (store_.snapshot_read(spec, &rows.read, &detail) != core::ReadError::kNone) {
     return read_failed(detail);
   }
-  if (!result.values[0]) return scheduler_not_found(id);
+  return rows;
+}
+
+base::Result<SchedulerRead> SchedulerReader::get(const std::string& name_space,
+                                                 const std::string& id) const {
+  const base::Result<Rows> rows = this->rows(name_space, id);
+  if (!rows) return rows.error();
+  const std::optional<std::string>& declared = rows->read.values[0];
+  const std::optional<std::string>& state = rows->read.values[1];
+  if (!declared) return scheduler_not_found(id);
   SchedulerRead read;
-  read.at = result.at;
-  if (!model::decode(*result.values[0], &read.scheduler)) {
-    return damaged_row(store_, Keyspace::kScheduler, spec.gets[0].key);
+  read.at = rows->read.at;
+  if (!model::decode(*declared, &read.scheduler)) {
+    return damaged_row(store_, Keyspace::kScheduler, rows->keys[0]);
   }
-  if (result.values[1] && !model::decode(*result.values[1], &read.state)) {
-    return damaged_row(store_, Keyspace::kScheduler, spec.gets[1].key);
+  if (state && !model::decode(*state, &read.state)) {
+    return damaged_row(store_, Keyspace::kScheduler, rows->keys[1]);
   }
   return read;
 }
 
 base::Status SchedulerReader::check_known(const std::string& name_space,
                                           const std::string& id) const {
-  core::ReadResult result;
-  std::string detail;
-  const core::ReadSpec spec{.gets = {{Keyspace::kScheduler, keys::scheduler(name_space, id)},
-                                     {Keyspace::kScheduler, keys::scheduler_state(name_space, id)}},
-                            .scans = {}};
-  if (store_.snapshot_read(spec, &result, &detail) != core::ReadError::kNone) {
-    return read_failed(detail);
-  }
-  if (!result.values[0] && !result.values[1]) return scheduler_not_found(id);
+  const base::Result<Rows> rows = this->rows(name_space, id);
+  if (!rows) return rows.error();
+  if (!rows->read.values[0] && !rows->read.values[1]) return scheduler_not_found(id);
   return {};
 }
 

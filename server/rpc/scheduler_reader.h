@@ -4,6 +4,7 @@
 // Thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -59,6 +60,12 @@ class SchedulerReader {
                           const std::string& before, int page_size) const;
 
  private:
+  // Declaration and state of one id, as stored at one moment.
+  struct Rows {
+    std::array<std::string, 2> keys;
+    core::ReadResult read;
+  };
+  base::Result<Rows> rows(const std::string& name_space, const std::string& id) const;
   // The state of a deleted scheduler stays as long as it has run records or unfinished jobs.
   base::Status check_known(const std::string& name_space, const std::string& id) const;
 
