@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "base/limits.h"
 #include "src/status.h"
 #include "src/text.h"
 
@@ -72,7 +73,7 @@ void set_common(JobSpec& spec, Message& message) {
   message.set_kind(std::move(spec.kind));
   message.mutable_payload()->set_data(std::move(spec.payload));
   message.mutable_payload()->set_content_type(std::move(spec.content_type));
-  if (spec.priority != 100) message.set_priority(spec.priority);
+  if (spec.priority != base::limits::kPriorityDefault) message.set_priority(spec.priority);
   if (spec.attempt_timeout) set_duration(*message.mutable_attempt_timeout(), *spec.attempt_timeout);
   if (spec.retry) set_retry(*spec.retry, *message.mutable_retry());
   message.set_business_key(std::move(spec.business_key));

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "core/store.h"
 #include "model/job.h"
 #include "model/queue.h"
@@ -49,7 +50,7 @@ struct JobRequest {
   std::string kind;
   std::string content_type;
   std::string payload;
-  std::uint8_t priority = 100;
+  std::uint8_t priority = base::limits::kPriorityDefault;
   std::int64_t run_at_ms = 0;
   std::int64_t start_deadline_ms = 0;
   std::optional<std::int64_t> attempt_timeout_ms;  // model::kNoTimeout = none

@@ -38,26 +38,27 @@ namespace rota::core {
 struct EngineOptions {
   // Windows over the store: how many head jobs of a queue, and near timers, are held in memory,
   // and how many rows one refill reads. Tests and the simulator make them tiny.
-  std::uint32_t window_rows = 4096;
+  std::uint32_t window_rows = base::limits::kWindowRowsDefault;
   std::uint32_t timer_window_rows = 4096;
-  std::uint32_t page_rows = 1024;
-  std::size_t window_bytes = 64U << 20;  // over all queues
+  std::uint32_t page_rows = base::limits::kScanPageRowsMax;
+  std::size_t window_bytes = base::limits::kWindowBytesDefault;  // over all queues
   // So many bodies deleted in a queue, and its head is looked for although nobody asks for jobs.
   std::uint32_t head_advance_rows = base::limits::kHeadAdvanceDeletes;
 
-  std::int64_t late_tolerance_ms = 10'000;  // a tick no later than this is not a missed one
-  std::int64_t request_retention_ms = 3'600'000;
-  std::uint64_t max_queues = 100'000;
-  std::uint64_t max_schedulers = 100'000;
+  std::int64_t late_tolerance_ms =
+      base::limits::kLateToleranceMsDefault;  // a tick no later than this is not a missed one
+  std::int64_t request_retention_ms = base::limits::kRequestIdKeptMs;
+  std::uint64_t max_queues = base::limits::kQueuesDefault;
+  std::uint64_t max_schedulers = base::limits::kSchedulersDefault;
   std::uint64_t max_polls = 20'000;
-  std::uint64_t max_scheduler_runs = 10'000;
-  std::int64_t run_retention_ms = 400LL * 24 * 3600 * 1000;
+  std::uint64_t max_scheduler_runs = base::limits::kRunsKeptCountDefault;
+  std::int64_t run_retention_ms = base::limits::kRunsKeptMsDefault;
   // Limits of one batch.
   std::uint32_t max_grants_per_turn = 4096;
-  std::uint32_t max_timers_per_turn = 1000;
+  std::uint32_t max_timers_per_turn = base::limits::kPromotionsPerBatchMax;
   std::uint32_t max_ticks_per_turn = 1000;
-  std::uint32_t max_ticks_per_scheduler = 100;
-  std::uint32_t max_expiries_per_turn = 1000;
+  std::uint32_t max_ticks_per_scheduler = base::limits::kTicksPerSchedulerBatchMax;
+  std::uint32_t max_expiries_per_turn = base::limits::kExpiriesPerBatchMax;
   // Commands that wait for rows, and batches kept readable for reads that are open: from any of
   // these on the engine is full.
   std::size_t max_waiting_commands = 4096;

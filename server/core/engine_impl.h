@@ -146,7 +146,7 @@ class EngineImpl {
   struct NewJob {
     model::JobBody body;
     std::string payload_hash;
-    std::uint8_t priority = 100;
+    std::uint8_t priority = base::limits::kPriorityDefault;
     std::int64_t due_ms = 0;  // later than now: SCHEDULED
     model::Blocker blocker;   // kind != 0: BLOCKED
   };

@@ -135,7 +135,8 @@ std::size_t JobBody::memory_bytes() const {
 
 void Side::remember(Attempt attempt) {
   history.push_back(std::move(attempt));
-  if (history.size() > kMaxAttemptsKept) history.erase(history.begin());
+  if (history.size() > static_cast<std::size_t>(base::limits::kAttemptHistoryMax))
+    history.erase(history.begin());
 }
 
 std::size_t Side::memory_bytes() const {

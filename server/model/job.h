@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/limits.h"
+
 namespace rota::model {
 
 using Labels = std::map<std::string, std::string, std::less<>>;
@@ -69,11 +71,11 @@ enum class AttemptOutcome : std::uint8_t {
 std::string_view name_of(AttemptOutcome outcome);
 
 struct RetryPolicy {
-  std::uint32_t max_attempts = 5;
-  std::int64_t first_ms = 1'000;
-  double factor = 2.0;  // 1 = fixed
-  std::int64_t cap_ms = 3'600'000;
-  double jitter = 0.2;                  // share of the delay added at most, 0..1
+  std::uint32_t max_attempts = base::limits::kAttemptsDefault;
+  std::int64_t first_ms = base::limits::kBackoffFirstMsDefault;
+  double factor = base::limits::kBackoffFactorDefault;  // 1 = fixed
+  std::int64_t cap_ms = base::limits::kBackoffCapMsDefault;
+  double jitter = base::limits::kBackoffJitterDefault;  // share of the delay added at most, 0..1
   std::vector<std::int64_t> delays_ms;  // when not empty: used instead; the last one repeats
   std::int64_t give_up_after_ms = 0;    // 0 = no horizon; counted from the first grant
   friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
@@ -112,8 +114,6 @@ struct Failure {
   std::string detail;
   friend bool operator==(const Failure&, const Failure&) = default;
 };
-
-inline constexpr std::size_t kMaxAttemptsKept = 20;
 
 struct Attempt {
   std::uint32_t number = 0;
@@ -167,7 +167,7 @@ struct Side {
   std::string dead_reason;
   bool cancel_requested = false;
   std::string cancel_reason;
-  std::vector<Attempt> history;  // the last kMaxAttemptsKept, oldest first
+  std::vector<Attempt> history;  // the last kAttemptHistoryMax, oldest first
   void remember(Attempt attempt);
   std::size_t memory_bytes() const;
 };

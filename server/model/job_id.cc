@@ -3,13 +3,14 @@
 
 #include <array>
 
+#include "base/limits.h"
 #include "model/bytes.h"
 
 namespace rota::model {
 namespace {
 
 constexpr std::string_view kAlphabet = "0123456789abcdefghjkmnpqrstvwxyz";
-constexpr std::size_t kMaxIdLength = 32;
+using base::limits::kJobIdBytesMax;
 
 constexpr std::array<std::int8_t, 256> make_values() {
   std::array<std::int8_t, 256> values{};
@@ -63,7 +64,7 @@ std::string job_id(const JobKey& key) {
 }
 
 bool is_job_id_form(std::string_view text) {
-  if (text.empty() || text.size() > kMaxIdLength) return false;
+  if (text.empty() || text.size() > kJobIdBytesMax) return false;
   for (const char c : text) {
     if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'))) return false;
   }

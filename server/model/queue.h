@@ -11,16 +11,17 @@
 #include <string>
 #include <string_view>
 
+#include "base/limits.h"
 #include "model/job.h"
 
 namespace rota::model {
 
 struct Retention {
-  std::int64_t succeeded_ms = 24LL * 3600 * 1000;
-  std::uint64_t succeeded_count = 100'000;
-  std::int64_t cancelled_ms = 24LL * 3600 * 1000;  // CANCELLED and EXPIRED
-  std::int64_t dead_ms = 90LL * 24 * 3600 * 1000;
-  std::int64_t ledger_ms = 400LL * 24 * 3600 * 1000;
+  std::int64_t succeeded_ms = base::limits::kSucceededKeptMsDefault;
+  std::uint64_t succeeded_count = base::limits::kSucceededKeptCountDefault;
+  std::int64_t cancelled_ms = base::limits::kCancelledKeptMsDefault;  // CANCELLED and EXPIRED
+  std::int64_t dead_ms = base::limits::kDeadKeptMsDefault;
+  std::int64_t ledger_ms = base::limits::kLedgerKeptMsDefault;
   friend bool operator==(const Retention&, const Retention&) = default;
 };
 // "Kept for ever" is a named value.

@@ -49,7 +49,7 @@ struct JobTemplate {
   std::string kind;
   std::string content_type = "application/json";
   std::string payload;
-  std::uint8_t priority = 100;
+  std::uint8_t priority = base::limits::kPriorityDefault;
   std::int64_t start_within_ms = 0;  // start deadline, counted from the nominal time; 0 = none
   std::optional<std::int64_t> attempt_timeout_ms;
   std::optional<RetryPolicy> retry;

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::uint8_t kFormat = 1;
 constexpr std::size_t kFingerprintBytes = 16;
-constexpr std::size_t kTokenBytesMax = 4096;
 constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -91,7 +90,7 @@ std::string make_page_token(std::string_view fingerprint, std::string_view posit
 
 base::Result<std::string> read_page_token(std::string_view fingerprint, std::string_view token) {
   if (token.empty()) return std::string();
-  if (token.size() > kTokenBytesMax) return bad_token();
+  if (token.size() > base::limits::kPageTokenBytesMax) return bad_token();
   const auto bytes = from_text(token);
   if (!bytes) return bad_token();
   auto reader = model::Reader::open(*bytes, kFormat);

@@ -3,6 +3,7 @@
 // Reports of workers: each outcome, repeats, tokens that no longer hold.
 #include <gtest/gtest.h>
 
+#include "base/limits.h"
 #include "support/engine_harness.h"
 
 namespace rota::testing {
@@ -117,7 +118,8 @@ TEST(Finish, ReleasesAreBounded) {
   EXPECT_EQ(grants, 1'000);
   EXPECT_EQ(h.state(key), JobState::kDead);
   EXPECT_EQ(h.side(key)->dead_reason, "TOO_MANY_RELEASES");
-  EXPECT_EQ(h.side(key)->history.size(), model::kMaxAttemptsKept);
+  EXPECT_EQ(h.side(key)->history.size(),
+            static_cast<std::size_t>(base::limits::kAttemptHistoryMax));
 }
 
 // ---- repeats and stale tokens

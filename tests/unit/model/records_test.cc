@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/limits.h"
 #include "model/bytes.h"
 #include "model/queue.h"
 #include "model/scheduler.h"
@@ -135,7 +136,7 @@ TEST(Records, Side) {
 TEST(Records, SideKeepsTheLastAttempts) {
   Side s;
   for (std::uint32_t n = 1; n <= 50; ++n) s.remember(some_attempt(n));
-  EXPECT_EQ(s.history.size(), kMaxAttemptsKept);
+  EXPECT_EQ(s.history.size(), static_cast<std::size_t>(base::limits::kAttemptHistoryMax));
   EXPECT_EQ(s.history.front().number, 31U);
   EXPECT_EQ(s.history.back().number, 50U);
 }
