@@ -9,7 +9,7 @@
 #include "core/damage.h"
 #include "core/engine_impl.h"
 #include "core/schedule/template.h"
-#include "model/bytes.h"
+#include "model/blocker.h"
 
 namespace rota::core {
 
@@ -17,16 +17,8 @@ namespace keys = model::keys;
 
 namespace {
 
-constexpr std::uint8_t kBlockedByScheduler = 1;
 constexpr std::uint32_t kRunRowsPerSweep = 256;
 constexpr std::size_t kTickBytesPerTurn = 1U << 20;  // of one scheduler
-
-model::Blocker blocker_of(const std::string& name_space, const std::string& id) {
-  model::Writer w;
-  w.str(name_space);
-  w.str(id);
-  return {kBlockedByScheduler, w.take()};
-}
 
 }  // namespace
 
@@ -165,7 +157,7 @@ void SchedulerBook::fire(Entry& entry, const FireTick& tick, const model::Ledger
   const TemplateValues values = entry.schedule->template_values(tick.nominal_ms);
   EngineImpl::NewJob job;
   job.priority = t.priority;
-  if (blocked) job.blocker = blocker_of(s.name_space, s.id);
+  if (blocked) job.blocker = model::scheduler_blocker(s.name_space, s.id);
   job.body.kind = t.kind;
   job.body.content_type = t.content_type;
   job.body.payload = render_template(t.payload, values);

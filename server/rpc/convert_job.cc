@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/names.h"
 #include "base/utf8.h"
+#include "model/blocker.h"
 #include "model/job_id.h"
 #include "rpc/convert_policy.h"
 #include "rpc/convert_time.h"
@@ -414,8 +415,8 @@ void job_to_wire(const JobRows& rows, bool with_payload, v1::Job* wire) {
 }
 
 std::string blocker_text(const model::Blocker& blocker) {
-  if (blocker.kind == 0) return {};
-  return (blocker.kind == 1 ? "scheduler " : "blocker ") + blocker.id;
+  const auto scheduler = model::blocking_scheduler(blocker);
+  return scheduler ? "scheduler " + *scheduler : std::string();
 }
 
 }  // namespace rota::rpc

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/limits.h"
+#include "model/blocker.h"
 #include "model/job_id.h"
 #include "rpc/convert_policy.h"
 #include "rpc/convert_time.h"
@@ -326,6 +327,12 @@ TEST(ExplanationToWire, LimitNamesWhoHoldsIt) {
   EXPECT_EQ(wire.holders(0).worker_id(), "w-2a");
   EXPECT_NE(wire.text().find(wire.holders(0).job_id()), std::string::npos);
   EXPECT_NE(wire.text().find("12s"), std::string::npos);
+}
+
+TEST(ConvertJob, WhatABlockedJobWaitsForIsNamedAsPeopleNameIt) {
+  EXPECT_EQ(blocker_text(model::scheduler_blocker("default", "invoices/daily")),
+            "scheduler invoices/daily");
+  EXPECT_EQ(blocker_text({}), "");
 }
 
 }  // namespace
