@@ -287,6 +287,13 @@ bool SchedulerBook::remove(const DeleteScheduler& c, const Command& cmd, Lookup&
   if (entry == nullptr) return engine_.reply(cmd.call, not_found(c.id)), true;
   SchedulerReply r = answer(*entry, 0);
   r.declared = Declared::kChanged;
+  // What it still owed is not forgotten without a trace.
+  if (entry->schedule) {
+    const model::Scheduler& s = entry->scheduler;
+    const auto owed = missed_range(*entry->schedule, entry->state.cursor_ms, engine_.now_.wall_ms,
+                                   s.paused ? MissReason::kPaused : MissReason::kSpecChanged);
+    if (owed) record_missed(*entry, *owed);
+  }
   unplan(name, *entry);
   entry->declared = false;
   --declared_;

@@ -38,7 +38,7 @@ enum class MissReason : std::uint8_t {
   kOverCap,            // more late ticks than max_runs, and this was one of the oldest
   kSupersededByLater,  // LATEST: a later tick fired
   kPaused,             // the scheduler was paused (for missed_range() at a resume)
-  kSpecChanged,        // due and not decided yet when the specification was replaced
+  kSpecChanged,        // due and not decided yet when the specification was replaced or deleted
 };
 // "CATCH_UP_NONE", "OUTSIDE_WINDOW", "OVER_CAP", "SUPERSEDED_BY_LATER", "PAUSED", "SPEC_CHANGED".
 std::string_view name_of(MissReason reason);

@@ -264,6 +264,21 @@ TEST(DeleteScheduler, LeavesItsJobsAndOverlapCountsThem) {
   EXPECT_EQ(h.runs("s").back().outcome, RunOutcome::kFired);
 }
 
+TEST(DeleteScheduler, TicksOfAPauseHaveARunRecordThatSaysSo) {
+  EngineHarness h;
+  h.queue("q");
+  declare(h, allow("s", 1'000));
+  h.expect<core::SchedulerReply>(core::PauseScheduler{"s", "holiday"});
+  h.advance(3'500);
+  EXPECT_TRUE(h.runs("s").empty());
+  h.expect<core::SchedulerReply>(core::DeleteScheduler{"s"});
+  const auto runs = h.runs("s");
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].outcome, RunOutcome::kMissed);
+  EXPECT_EQ(runs[0].reason, "PAUSED");
+  EXPECT_EQ(runs[0].count, 3U);
+}
+
 TEST(DeleteScheduler, StopsTicking) {
   EngineHarness h;
   h.queue("q");
