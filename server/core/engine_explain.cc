@@ -91,8 +91,13 @@ bool EngineImpl::on(const ExplainJob& c, const Command& cmd, Lookup& look) {
     if (auto it = items.find(ready_key); it != items.end()) {
       r.ahead = static_cast<std::uint64_t>(std::distance(items.begin(), it));
     }
-    if (r.reasons.empty() || (r.ahead && *r.ahead > 0))
+    if (r.ahead && *r.ahead > 0) {
       r.reasons.push_back(WhyReason::kAheadInLine);
+    } else if (r.reasons.empty()) {
+      // First in line and nobody is there to take it, though somebody was a moment ago.
+      r.reasons.push_back(r.ahead && q.polls.empty() ? WhyReason::kNobodyAsks
+                                                     : WhyReason::kAheadInLine);
+    }
   }
   reply(cmd.call, std::move(r));
   return true;

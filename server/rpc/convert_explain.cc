@@ -69,12 +69,13 @@ std::string nobody_text(const ExplainReply& reply) {
   if (reply.last_asked_ms_ago < 0) {
     return "no worker has asked for queue '" + reply.queue + "' since the server's start";
   }
-  return "no worker asks for queue '" + reply.queue + "'; the last one did " +
+  return "no worker asks for queue '" + reply.queue + "' at this moment; the last one did " +
          base::format_duration(reply.last_asked_ms_ago) + " ago";
 }
 
 std::string line_text(const ExplainReply& reply) {
   if (!reply.ahead) return "others come first in queue '" + reply.queue + "'";
+  if (*reply.ahead == 0) return "it is the next of queue '" + reply.queue + "'";
   return std::to_string(*reply.ahead) + " others come first in queue '" + reply.queue + "'";
 }
 

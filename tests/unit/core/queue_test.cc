@@ -289,6 +289,19 @@ TEST(Explain, NobodyAsks) {
   EXPECT_EQ(r.ahead, 0U);
 }
 
+TEST(Explain, FirstInLineWithNobodyThereSaysThatNobodyAsks) {
+  EngineHarness h;
+  h.queue("q");
+  h.enqueue(job());
+  h.take_job("q");  // its worker asked a moment ago, and has gone since
+  const auto key = h.enqueue(job()).key;
+  const auto r = why(h, key);
+  EXPECT_EQ(r.ahead, 0U);
+  EXPECT_TRUE(has(r, WhyReason::kNobodyAsks));
+  EXPECT_FALSE(has(r, WhyReason::kAheadInLine)) << "nothing comes before it";
+  EXPECT_GE(r.last_asked_ms_ago, 0);
+}
+
 TEST(Explain, PausedWithNoteAndWho) {
   EngineHarness h;
   h.queue("q");
