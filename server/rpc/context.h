@@ -26,7 +26,7 @@ struct Context {
   JobReader jobs;
   SchedulerReader schedulers;
 
-  std::int64_t wall_ms() const { return server.clock.wall_ms(); }
+  std::int64_t wall_ms() const { return server.loop.wall_ms(); }
   std::int64_t mono_ms() const { return server.clock.mono_ms(); }
 };
 

@@ -105,6 +105,7 @@ void EngineLoop::start() {
   }
   durable_ = store_.last_committed();
   last_look_ms_ = clock_.mono_ms();
+  wall_ms_ = engine_.stats().now_ms;
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "engine");
     run();
@@ -668,6 +669,8 @@ core::Now EngineLoop::look() {
     engine_.stalled(gap, inline_commit_ms_ > gap / 2 ? core::Stall::kCommit : core::Stall::kLoop);
     touched_ = true;
   }
+  wall_ms_.store(std::max(wall_ms_.load(std::memory_order_relaxed), at.wall_ms),
+                 std::memory_order_relaxed);
   last_look_ms_ = at.mono_ms;
   planned_sleep_ms_ = 0;
   inline_commit_ms_ = 0;

@@ -158,6 +158,12 @@ class EngineLoop {
   // Lets the loop look at the clock again, after a test moved it.
   void poke();
 
+  // The server's wall time: never before a time that was stored or told. Where the wall clock
+  // stands before it, time stands still. Any thread.
+  std::int64_t wall_ms() const {
+    return std::max(wall_ms_.load(std::memory_order_relaxed), clock_.wall_ms());
+  }
+
   bool failed() const { return failed_.load(std::memory_order_acquire); }
 
  private:
@@ -239,6 +245,7 @@ class EngineLoop {
   std::atomic<core::CallId> next_call_{1};
   std::atomic<bool> draining_{false};
   std::atomic<bool> failed_{false};
+  std::atomic<std::int64_t> wall_ms_{0};  // the newest that was seen
   std::atomic<core::Pressure> pressure_{core::Pressure::kOk};
   std::atomic<std::size_t> open_calls_{0};
 

@@ -396,10 +396,24 @@ TEST_F(EngineLoopTest, StopAnswersAllThatWasAccepted) {
   EXPECT_EQ(refused.error().reason, Reason::kDraining);
 }
 
+TEST_F(EngineLoopTest, ItsTimeNeverGoesBack) {
+  // Stored by a former process whose clock was ahead.
+  engine_.stored_ms_ = clock_.wall_ms() + 60'000;
+  start();
+  EXPECT_EQ(loop_->wall_ms(), engine_.stored_ms_);
+  clock_.advance(100'000);
+  EXPECT_EQ(loop_->wall_ms(), clock_.wall_ms());
+  on_loop([] {});
+  const std::int64_t seen_ms = clock_.wall_ms();
+  clock_.step_wall(-3'600'000);
+  EXPECT_EQ(loop_->wall_ms(), seen_ms);
+}
+
 TEST_F(EngineLoopTest, ManyWhoAskForNumbersShareOneLook) {
   start();
   constexpr int kAskers = 1'000;
   std::atomic<int> answered{0};
+  engine_.stats_asked_ = 0;
   const auto go_on = hold_loop();
   for (int i = 0; i < kAskers; ++i) loop_->ask_stats([&](LoopStats) { ++answered; });
   EXPECT_EQ(answered, 0);

@@ -33,6 +33,7 @@ class TestClock final : public base::Clock {
     wall_ += ms;
     mono_ += ms;
   }
+  void step_wall(std::int64_t ms) { wall_ += ms; }
 
  private:
   std::atomic<std::int64_t> wall_{1'700'000'000'000};
@@ -167,7 +168,9 @@ class FakeEngine final : public EnginePort {
   }
   core::EngineStats stats() const override {
     ++stats_asked_;
-    return {};
+    core::EngineStats stats;
+    stats.now_ms = stored_ms_;
+    return stats;
   }
 
   // Decides a parked call: a grant in the turn being built. On the loop thread.
@@ -213,6 +216,7 @@ class FakeEngine final : public EnginePort {
 
   std::atomic<bool> full_{false};
   mutable std::atomic<int> stats_asked_{0};
+  std::atomic<std::int64_t> stored_ms_{0};  // the time of the newest stored batch
 
  private:
   mutable std::mutex mutex_;
