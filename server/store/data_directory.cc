@@ -6,6 +6,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -234,6 +235,12 @@ std::optional<Failure> DataDirectory::write_identity(const StoreIdentity& identi
   }
   if (::rename(draft.c_str(), path.c_str()) != 0) return system_failure(errno, "rename " + draft);
   return sync_entries();
+}
+
+std::optional<std::uint64_t> DataDirectory::free_bytes() const {
+  struct statvfs space {};
+  if (::statvfs(path_.c_str(), &space) != 0) return std::nullopt;
+  return static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize;
 }
 
 std::optional<Failure> DataDirectory::sync_entries() const {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/open.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 #include <variant>
 
+#include "base/names.h"
 #include "store/acked_seq.h"
 #include "store/data_directory.h"
 #include "store/rocks_key.h"
@@ -19,6 +21,10 @@ namespace {
 
 constexpr char kWitnessFile[] = "acked_seq";
 
+std::string size_text(std::uint64_t bytes) {
+  return base::format_bytes(static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, INT64_MAX)));
+}
+
 // The steps of one open, in order; each returns what stops it. Members are what is known so far.
 class Opening {
  public:
@@ -28,6 +34,7 @@ class Opening {
 
   std::optional<Failure> run() {
     if (auto failure = look_at_files()) return failure;
+    if (auto failure = look_at_space()) return failure;
     if (auto failure = open_database()) return failure;
     if (auto failure = read_own_records()) return failure;
     if (creating_) return create();
@@ -56,6 +63,16 @@ class Opening {
   }
 
  private:
+  std::optional<Failure> look_at_space() const {
+    const auto free = directory_.free_bytes();
+    if (options_.read_only || !free || *free >= options_.sizes.open_space_bytes) {
+      return std::nullopt;
+    }
+    return Failure{FailureKind::kDiskFull,
+                   directory_.path() + ": " + size_text(*free) + " are free in its file system, " +
+                       size_text(options_.sizes.open_space_bytes) + " are needed to open it"};
+  }
+
   Failure damage(std::string text) const {
     return {FailureKind::kDamage, directory_.path() + ": " + std::move(text)};
   }

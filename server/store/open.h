@@ -22,6 +22,8 @@ struct StoreSizes {
   // Free space of the file system below which pressure() asks for no new work, and for none at all.
   std::uint64_t low_space_bytes = 512U << 20;
   std::uint64_t no_space_bytes = 192U << 20;
+  // Less than this free, and a store is not opened: what the open writes itself would not fit.
+  std::uint64_t open_space_bytes = 16U << 20;
   bool paranoid_file_checks = false;  // reads each new file back once; for tests
 };
 

@@ -2,7 +2,6 @@
 #include "store/rocks_store.h"
 
 #include <rocksdb/convenience.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <utility>
@@ -279,12 +278,10 @@ Pressure RocksStore::space_pressure() const {
   std::int64_t before = space_checked_ms_.load(std::memory_order_relaxed);
   if (before != 0 && now_ms - before < 1000) return space_.load(std::memory_order_relaxed);
   if (!space_checked_ms_.compare_exchange_strong(before, now_ms)) return space_.load();
-  struct statvfs space {};
-  if (::statvfs(directory_.path().c_str(), &space) == 0) {
-    const std::uint64_t free = static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize;
-    space_ = free < sizes_.no_space_bytes    ? Pressure::kReadOnly
-             : free < sizes_.low_space_bytes ? Pressure::kRefuseNew
-                                             : Pressure::kOk;
+  if (const auto free = directory_.free_bytes()) {
+    space_ = *free < sizes_.no_space_bytes    ? Pressure::kReadOnly
+             : *free < sizes_.low_space_bytes ? Pressure::kRefuseNew
+                                              : Pressure::kOk;
   }
   return space_.load();
 }

@@ -117,6 +117,16 @@ TEST_F(RocksOpenTest, RefusesADirectoryThatIsNotOurs) {
   EXPECT_EQ(refused().kind, FailureKind::kConfig);
 }
 
+TEST_F(RocksOpenTest, RefusesAFileSystemThatIsFullBeforeItWritesAnything) {
+  make(2);
+  options_.sizes.open_space_bytes = UINT64_MAX;
+  const Failure failure = refused();
+  EXPECT_EQ(failure.kind, FailureKind::kDiskFull);
+  EXPECT_TRUE(mentions(failure, "are free in its file system")) << failure.text;
+  options_.read_only = true;  // looking needs no room
+  EXPECT_NE(open_ok(), nullptr);
+}
+
 TEST_F(RocksOpenTest, RefusesToCreateWhenToldNotTo) {
   options_.create = false;
   EXPECT_EQ(refused().kind, FailureKind::kConfig);
