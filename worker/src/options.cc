@@ -3,9 +3,12 @@
 
 #include <unistd.h>
 
+#include <set>
 #include <utility>
 
 #include "base/limits.h"
+#include "base/names.h"
+#include "base/utf8.h"
 
 namespace rota::internal {
 namespace {
@@ -39,6 +42,19 @@ Result<Ok> check(const WorkerOptions& options) {
     return out_of_bounds("queues", std::to_string(options.queues.size()) +
                                        " queues, must be 1 to " +
                                        std::to_string(limits::kLeaseQueuesMax));
+  }
+  // As the server would refuse them, but before anything is sent.
+  std::set<std::string> seen;
+  for (const std::string& queue : options.queues) {
+    if (auto fault = base::check_name("queues", queue)) {
+      return out_of_bounds("queues", std::move(fault->message));
+    }
+    if (!seen.insert(queue).second) {
+      return out_of_bounds("queues", base::quoted(queue) + " stands there twice");
+    }
+  }
+  if (auto fault = base::check_name("id", options.id)) {
+    return out_of_bounds("id", std::move(fault->message));
   }
   if (options.concurrency < 1 || options.concurrency > limits::kHeartbeatLeasesMax) {
     return out_of_bounds("concurrency", std::to_string(options.concurrency) + ", must be 1 to " +

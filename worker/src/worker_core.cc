@@ -7,7 +7,7 @@
 #include <exception>
 #include <utility>
 
-#include "base/limits.h"
+#include "base/utf8.h"
 #include "src/executor.h"
 #include "src/keeper.h"
 #include "src/lease_clock.h"
@@ -19,6 +19,11 @@
 #include "src/term_signal.h"
 
 namespace rota::internal {
+namespace {
+
+constexpr std::size_t kWhyBytes = 500;  // of a failure's message in a line of the log
+
+}  // namespace
 
 // In the order of their making; what is used by a callback of the port is made before it and goes
 // after it.
@@ -35,7 +40,8 @@ struct WorkerCore::Parts {
 WorkerCore::WorkerCore(WorkerOptions options, PortFactory factory, LogFunction log)
     : options_(with_defaults(std::move(options))),
       factory_(std::move(factory)),
-      log_(std::move(log)) {}
+      log_(std::move(log)),
+      warnings_(log_) {}
 
 WorkerCore::~WorkerCore() = default;
 
@@ -99,6 +105,7 @@ Result<Ok> WorkerCore::run() {
   parts.keeper->stop();
   port->reset();  // the callbacks that this ends still find the parts
   parts_.reset();
+  warnings_.flush();
   if (error) return *error;
   return Ok{};
 }
@@ -111,7 +118,11 @@ bool WorkerCore::hurried(TermSignal& signal) const { return stops_.load() + sign
 
 void WorkerCore::drain(TermSignal& signal) {
   Parts& parts = *parts_;
-  log_(1, "stopping: no new jobs, " + std::to_string(handlers_running_.load()) + " running");
+  const int running = handlers_running_.load();
+  // What the server refuses from the start is told by the error alone.
+  if (running > 0 || !parts.lanes->error()) {
+    log_(1, "stopping: no new jobs, " + std::to_string(running) + " running");
+  }
   const BootTime told = BootClock::now() + options_.drain -
                         std::min(stop_grace(options_.lease_ttl), options_.drain / 5);
   draining_.store(true);
@@ -174,8 +185,8 @@ void WorkerCore::on_grants(std::size_t lane, LeaseReply reply, BootTime sent) {
 
 void WorkerCore::give_back(const LeasePtr& lease, ReleaseReason reason) {
   if (reason == ReleaseReason::kNoHandler) {
-    log_(2,
-         "no handler for kind '" + lease->job().kind + "': job " + lease->job().id + " goes back");
+    warnings_.warn("no handler for kind '" + lease->job().kind + "': job " + lease->job().id +
+                   " goes back");
   }
   FinishItem item;
   item.lease = lease->key();
@@ -222,9 +233,8 @@ void WorkerCore::report(const LeasePtr& lease, Outcome outcome) {
     // Another worker may have the job by now. Nothing is said, least of all a success.
     lease->set_lost();
     parts_->table.drop(lease->token());
-    log_(2, "job " + lease->job().id +
-                ": what its handler returned is not reported, the lease "
-                "had ended");
+    warnings_.warn("job " + lease->job().id +
+                   ": what its handler returned is not reported, the lease had ended");
     return;
   }
   const bool plain_failure =
@@ -233,13 +243,25 @@ void WorkerCore::report(const LeasePtr& lease, Outcome outcome) {
   if (plain_failure && cause == StopCause::kTimeout) {
     // It failed because it was told to stop. The server ends the attempt in a moment, as TIMED_OUT.
     parts_->table.drop(lease->token());
+    warn_of(*lease, "timed out", outcome.why());
     return;
   }
   if (plain_failure && (cause == StopCause::kDrain || cause == StopCause::kAtRisk)) {
     return give_back(lease,
                      cause == StopCause::kDrain ? ReleaseReason::kShutdown : ReleaseReason::kOther);
   }
-  parts_->reporter->add(to_item(*lease, std::move(outcome)), lease);
+  FinishItem item = to_item(*lease, std::move(outcome));
+  if (item.kind == FinishItem::Kind::kFailed && cause != StopCause::kCancel) {
+    warn_of(*lease, "failed", item.failure_message);
+  }
+  parts_->reporter->add(std::move(item), lease);
+}
+
+void WorkerCore::warn_of(const Lease& lease, const char* what, const std::string& why) {
+  const bool plain = base::is_utf8(why) && !base::has_control(why);
+  const std::string shown(base::utf8_prefix(why, kWhyBytes));
+  warnings_.warn("job " + lease.job().id + ", attempt " + std::to_string(lease.job().attempt) +
+                 " " + what + ": " + (plain ? shown : base::quoted(why, kWhyBytes)));
 }
 
 }  // namespace rota::internal

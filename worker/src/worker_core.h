@@ -12,6 +12,7 @@
 #include "rota/worker.h"
 #include "src/event.h"
 #include "src/lease_table.h"
+#include "src/line_budget.h"
 
 namespace rota::internal {
 
@@ -51,6 +52,7 @@ class WorkerCore {
   void run_job(const LeasePtr& lease);
   Outcome call_handler(const Handler& handler, Lease& lease);
   void report(const LeasePtr& lease, Outcome outcome);
+  void warn_of(const Lease& lease, const char* what, const std::string& why);
   const Handler* find_handler(const std::string& kind) const;
   void drain(TermSignal& signal);
   void wait_for(BootTime until, const std::function<bool()>& done);
@@ -59,6 +61,7 @@ class WorkerCore {
   const WorkerOptions options_;
   const PortFactory factory_;
   const LogFunction log_;
+  LineBudget warnings_;
   std::map<std::string, Handler, std::less<>> handlers_{};
   Handler any_{};
   Event event_;
