@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -115,18 +116,62 @@ TEST_F(ExecTest, ExitCodesAndSignals) {
   EXPECT_EQ(ended->exit_code, 0);
 }
 
-TEST_F(ExecTest, ACommandThatDoesNotExistIsAFailedAttempt) {
+TEST_F(ExecTest, ACommandThatIsGoneForAWhileUsesNoAttempt) {
   start();
   make_queue("work");
-  driver::Process worker = start_worker({folder_.file("no-such-command")});
-  const std::string first = enqueue_single("");
-  v1::Job job = finished(first);
+  const std::string command = folder_.file("command"), away = folder_.file("command.away");
+  std::filesystem::create_symlink("/bin/true", command);
+  driver::Process worker = start_worker({command});
+  EXPECT_EQ(finished(enqueue_single("")).state(), v1::JOB_STATE_SUCCEEDED);
+  std::filesystem::rename(command, away);
+  const std::string id = enqueue_single("");
+  ASSERT_TRUE(
+      wait_until([&] { return worker_log().find("is put off: cannot start") != std::string::npos; },
+                 kPatienceMs));
+  std::filesystem::rename(away, command);
+  const v1::Job job = finished(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(job.attempts_used(), 0);
+  ASSERT_GE(job.attempts_size(), 2);
+  EXPECT_EQ(job.attempts(0).outcome(), v1::ATTEMPT_OUTCOME_SNOOZED);
+  EXPECT_NE(job.attempts(0).log_tail().find("No such file"), std::string::npos);
+}
+
+// Code 0 on TERM is a shutdown in good order, and not the work of the job.
+TEST_F(ExecTest, CodeZeroAfterTermIsNoSuccess) {
+  start();
+  make_queue("work");
+  const std::vector<std::string> shell = {"sh", "-c", "eval \"$(cat)\""};
+  driver::Process worker = start_worker(shell, "work", {"--concurrency", "4", "--drain", "0s"});
+  const auto goes_in_order = [&](const std::string& name) {
+    return "trap 'exit 0' TERM; echo $$ > '" + folder_.file(name) +
+           "'; while :; do sleep 0.1; done";
+  };
+  v1::JobSpec short_one = job_spec(goes_in_order("short.pid"));
+  short_one.mutable_retry()->set_max_attempts(1);
+  short_one.mutable_attempt_timeout()->set_seconds(5);
+  const std::string timed = enqueue(short_one);
+  const std::string unwanted = enqueue(job_spec(goes_in_order("unwanted.pid")));
+  ASSERT_TRUE(wait_until([&] { return pid_in("unwanted.pid") > 0; }, kPatienceMs));
+  v1::CancelJobRequest cancel;
+  cancel.set_job_id(unwanted);
+  must(client().cancel_job(cancel, patient()));
+  EXPECT_EQ(finished(unwanted).state(), v1::JOB_STATE_CANCELLED);
+  v1::Job job = finished(timed);
   EXPECT_EQ(job.state(), v1::JOB_STATE_DEAD);
-  EXPECT_EQ(job.failure().type(), "spawn") << job.failure().message();
-  EXPECT_EQ(job.attempts(0).outcome(), v1::ATTEMPT_OUTCOME_FAILED);
-  // The worker lives and takes the next one.
-  EXPECT_EQ(finished(enqueue_single("")).state(), v1::JOB_STATE_DEAD);
-  EXPECT_FALSE(worker.poll().has_value());
+  EXPECT_EQ(job.attempts(0).outcome(), v1::ATTEMPT_OUTCOME_TIMED_OUT);
+
+  const std::string interrupted =
+      enqueue_single("test \"$ROTA_ATTEMPT\" = 1 || exit 0; " + goes_in_order("interrupted.pid"));
+  ASSERT_TRUE(wait_until([&] { return pid_in("interrupted.pid") > 0; }, kPatienceMs));
+  worker.signal(SIGTERM);
+  EXPECT_TRUE(worker.wait(kPatienceMs).has_value());
+  driver::Process next = start_shell_worker();
+  job = finished(interrupted);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED);
+  ASSERT_EQ(job.attempts_size(), 2);
+  EXPECT_EQ(job.attempts(0).outcome(), v1::ATTEMPT_OUTCOME_RELEASED);
+  EXPECT_EQ(job.attempts(0).failure().type(), "SHUTDOWN");
 }
 
 TEST_F(ExecTest, KilledWorkerTakesItsChildAlong) {

@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -39,7 +41,7 @@ struct Pipe {
 
 Error failed(const std::string& command, int number) {
   Error error;
-  error.code = Code::kInternal;
+  error.code = number == E2BIG ? Code::kInvalid : Code::kUnavailable;
   error.reason = "SPAWN_FAILED";
   error.message = "cannot start '" + command + "': " + std::strerror(number);
   return error;
@@ -64,6 +66,13 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   for (std::string& text : texts) raw.push_back(text.data());
   raw.push_back(nullptr);
   return raw;
+}
+
+int file_fault(const std::string& path) {
+  struct stat about {};
+  if (stat(path.c_str(), &about) != 0) return errno;
+  if (!S_ISREG(about.st_mode)) return EACCES;  // what exec says of a directory
+  return faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
 // Between fork and exec in a process with threads: async-signal-safe calls only.
@@ -133,6 +142,23 @@ Result<Child> spawn(const Command& command) {
     fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK);
   }
   return child;
+}
+
+int command_fault(const std::string& name) {
+  if (name.empty()) return ENOENT;
+  if (name.find('/') != std::string::npos) return file_fault(name);
+  const char* from_environment = std::getenv("PATH");
+  const std::string path = from_environment != nullptr ? from_environment : "/bin:/usr/bin";
+  int fault = ENOENT;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    const std::string folder = path.substr(begin, end - begin);
+    const int here = file_fault(folder.empty() ? "./" + name : folder + "/" + name);
+    if (here == 0) return 0;
+    if (here == EACCES) fault = EACCES;  // one that is there says more than those that are not
+    begin = end + 1;
+  }
+  return fault;
 }
 
 }  // namespace rota::worker

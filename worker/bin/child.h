@@ -25,8 +25,14 @@ struct Child {
 
 // Starts a command in a process group of its own, which the kernel kills when this worker dies in
 // whatever way: the parent-death signal is tied to the calling thread, so call it from one that
-// lives as long as the process. An error says why the command could not be started, e.g. that it
-// does not exist.
+// lives as long as the process. An error says why the command could not be started: kInvalid when
+// its arguments and environment are too large, else kUnavailable, for what lies in this machine and
+// not in what the command was to do.
 Result<Child> spawn(const Command& command);
+
+// Why a command of this name cannot be started, as an errno (ENOENT, EACCES, ENOTDIR, ...); 0 when
+// it is there, looked for as spawn() does. No promise: it may go, and what interprets it be
+// missing.
+int command_fault(const std::string& name);
 
 }  // namespace rota::worker

@@ -25,6 +25,7 @@ using internal::BootTime;
 constexpr std::size_t kResultBytes = static_cast<std::size_t>(base::limits::kResultBytesMax);
 constexpr std::size_t kErrorTailBytes = 400;  // of what goes into the failure's message
 constexpr int kSnoozeCode = 75;               // EX_TEMPFAIL
+constexpr Millis kPutOffFirst{1'000}, kPutOffMax{60'000};  // while the command cannot be started
 // Read from each pipe before the next look at stop and deadline. More than a pipe holds, so that
 // the last look takes all that the command has written.
 constexpr std::size_t kReadBytesPerLook = 256U << 10;
@@ -77,7 +78,7 @@ class Supervision {
   std::string result() && { return std::move(result_); }
   bool truncated() const { return truncated_; }
   const std::string& error_tail() const { return error_tail_; }
-  bool killed_by_us() const { return kill_at_.has_value(); }
+  bool told_to_stop() const { return kill_at_.has_value(); }
 
  private:
   bool ended() const {
@@ -119,6 +120,7 @@ class Supervision {
   }
 
   void terminate() {
+    if (ended()) return;  // by itself, before it was told: what it says counts
     kill_at_ = BootClock::now() + std::min(grace_, context_.time_left());
     kill(-child_.pid, SIGTERM);
   }
@@ -193,7 +195,8 @@ std::string last_line(std::string text) {
 }
 
 Outcome to_outcome(int status, Supervision&& supervision) {
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+  // After TERM, code 0 may mean done or gone in good order; to do a job again is the lesser evil.
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !supervision.told_to_stop()) {
     const bool truncated = supervision.truncated();
     Outcome outcome = Outcome::succeed(std::move(supervision).result());
     return truncated ? std::move(outcome).truncated() : outcome;
@@ -206,7 +209,7 @@ Outcome to_outcome(int status, Supervision&& supervision) {
     const char* name = sigabbrev_np(WTERMSIG(status));
     why = std::string("signal ") + (name != nullptr ? name : std::to_string(WTERMSIG(status)));
   }
-  if (supervision.killed_by_us()) why += " after it was told to stop";
+  if (supervision.told_to_stop()) why += " after it was told to stop";
   const std::string line = last_line(supervision.error_tail());
   if (!line.empty()) why += "; stderr: \"" + line + "\"";
   return Outcome::fail(std::move(why)).with_type(WIFEXITED(status) ? "exit" : "signal");
@@ -240,20 +243,36 @@ std::vector<std::string> environment_of(const Job& job) {
   return variables;
 }
 
-ExecHandler::ExecHandler(std::vector<std::string> command, Millis grace)
-    : command_(std::move(command)), grace_(grace) {
+ExecHandler::ExecHandler(std::vector<std::string> command, Millis grace,
+                         std::vector<std::string> environment, internal::LogFunction log)
+    : command_(std::move(command)),
+      environment_(std::move(environment)),
+      grace_(grace),
+      warnings_(log ? std::move(log) : [](int, std::string_view) {}) {
   signal(SIGPIPE, SIG_IGN);  // a command that does not read its input is no reason to end
 }
 
 Outcome ExecHandler::operator()(Context& context) {
-  const Command command{.arguments = command_, .environment = environment_of(context.job())};
+  Command command{.arguments = command_, .environment = environment_of(context.job())};
+  command.environment.insert(command.environment.end(), environment_.begin(), environment_.end());
   auto child = spawner_.start(command);
   if (!child) {
+    if (child.error().code != Code::kInvalid) return put_off(context, child.error().message);
     return Outcome::fail(child.error().message).with_type("spawn");
   }
   Supervision supervision(*child, context, grace_);
   const int status = supervision.run();
   return to_outcome(status, std::move(supervision));
+}
+
+Outcome ExecHandler::put_off(Context& context, const std::string& why) {
+  const Job& job = context.job();
+  const int doublings = std::clamp(job.attempt - 1, 0, 6);
+  const Millis pause = std::min(kPutOffFirst * (1 << doublings), kPutOffMax);
+  context.log(why);
+  warnings_.warn("job " + job.id + ", attempt " + std::to_string(job.attempt) +
+                 " is put off: " + why);
+  return Outcome::snooze(std::chrono::floor<Millis>(std::chrono::system_clock::now()) + pause);
 }
 
 }  // namespace rota::worker

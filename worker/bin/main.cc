@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <memory>
 #include <string>
@@ -13,14 +15,17 @@
 
 #include "base/duration.h"
 #include "base/limits.h"
+#include "base/names.h"
 #include "base/standard_files.h"
 #include "base/suggest.h"
 #include "base/utf8.h"
+#include "bin/child.h"
 #include "bin/exec_handler.h"
 #include "internal/raw_client.h"
 #include "rota/version.h"
 #include "rota/worker.h"
 #include "src/lease_clock.h"
+#include "src/options.h"
 
 namespace {
 
@@ -32,12 +37,21 @@ constexpr const char* kExamples = R"(Examples:
 
 Each job runs COMMAND once. Its payload is on standard input; ROTA_JOB_ID, ROTA_ATTEMPT,
 ROTA_FENCING_TOKEN, ROTA_QUEUE, ROTA_KIND, ROTA_BUSINESS_KEY, ROTA_SCHEDULER_ID, ROTA_NOMINAL_TIME,
-ROTA_BUSINESS_DATE and ROTA_IDEMPOTENCY_KEY are in its environment. Exit code 0: succeeded, the first
-256 KiB of standard output are the result. 75: comes again after the back-off, uses no attempt.
-Anything else, or a signal: failed, retried by the queue's policy. On cancel, timeout and loss of the
-lease COMMAND and all of its process group get TERM, then KILL; what the command leaves running in its
-group when it ends gets KILL too. SIGTERM and SIGINT end the worker: running commands may finish within
---drain, the rest is given back.
+ROTA_BUSINESS_DATE and ROTA_IDEMPOTENCY_KEY are in its environment, and ROTA_ADDRESS is this worker's
+server, so that rota asks the same one. Exit code 0: succeeded, the first 256 KiB of standard output are
+the result. 75: comes again after the back-off, uses no attempt. Anything else, or a signal: failed,
+retried by the queue's policy. A COMMAND that cannot be started any more: the job is put off, uses no
+attempt.
+
+On cancel, timeout and loss of the lease COMMAND and all of its process group get TERM, then KILL; what
+the command leaves running in its group when it ends gets KILL too. On TERM, COMMAND should leave
+everything so that the job can be done again, and end within the fifth part of --lease-ttl, at most 5s.
+Whatever code it then ends with, 0 too, is no success; the job is done again, unless it was cancelled.
+SIGTERM and SIGINT end the worker: running commands may finish within --drain, the rest gets TERM and is
+given back, which uses no attempt.
+
+Exit codes: 0 ended by SIGTERM or SIGINT, 1 other errors, 2 bad arguments (also a COMMAND that cannot be
+found or executed), 3 not found, 4 conflict, 5 denied, 6 the server cannot be reached.
 )";
 
 struct Arguments {
@@ -82,11 +96,15 @@ int exit_code(const rota::Error& error) {
   }
 }
 
-// "lease_ttl" -> "--lease-ttl"; what is no option of exec stays as it is.
+// "lease_ttl" -> "--lease-ttl"; what is no option of exec stays as it is. An address that was not
+// given here came from the environment.
 std::string flag_of(const CLI::App& exec, const std::string& field) {
   std::string flag = "--" + (field == "queues" ? "queue" : field);
   std::replace(flag.begin(), flag.end(), '_', '-');
-  if (field == "address") flag = "--server";
+  if (field == "address") {
+    if (exec.get_option("--server")->count() == 0) return "ROTA_ADDRESS";
+    flag = "--server";
+  }
   if (field == "worker.worker_id") flag = "--id";
   return exec.get_option_no_throw(flag) == nullptr ? field : flag;
 }
@@ -150,6 +168,40 @@ int check_values(const CLI::App& exec) {
   return kExitOk;
 }
 
+// What can be known to be wrong before the server is asked.
+rota::Result<rota::Ok> check_early(const Arguments& arguments, const rota::WorkerOptions& options) {
+  if (auto ok = rota::internal::check(options); !ok) return ok;
+  rota::Error error;
+  error.code = rota::Code::kInvalid;
+  if (!arguments.name_space.empty()) {
+    if (auto fault = rota::base::check_name("namespace", arguments.name_space)) {
+      error.reason = "INVALID_FIELD";
+      error.field = "namespace";
+      error.message = std::move(fault->message);
+      return error;
+    }
+  }
+  const std::string& command = arguments.command.front();
+  if (const int fault = rota::worker::command_fault(command); fault != 0) {
+    error.reason = "COMMAND_NOT_EXECUTABLE";
+    error.field = "COMMAND";
+    error.message = rota::base::quoted(command, 400) + ": " + std::strerror(fault);
+    if (fault == ENOENT && command.find('/') == std::string::npos) error.message += " on the PATH";
+    return error;
+  }
+  return rota::Ok{};
+}
+
+void print_start(const std::string& address, const rota::WorkerOptions& options) {
+  std::string line = "started: server " + address + ", queues ";
+  for (const std::string& queue : options.queues) {
+    if (&queue != &options.queues.front()) line += ' ';
+    line += queue;
+  }
+  line += ", concurrency " + std::to_string(options.concurrency) + ", id " + options.id;
+  print_log(1, line);
+}
+
 int run_exec(const CLI::App& exec_options, const Arguments& arguments) {
   rota::Millis ttl{0}, drain{0}, wait{0};
   if (!read_duration("--lease-ttl", arguments.lease_ttl, ttl) ||
@@ -158,27 +210,34 @@ int run_exec(const CLI::App& exec_options, const Arguments& arguments) {
        !read_duration("--wait-for-server", arguments.wait_for_server, wait))) {
     return kExitUsage;
   }
+  const rota::WorkerOptions worker_options =
+      rota::internal::with_defaults({.queues = arguments.queues,
+                                     .concurrency = arguments.concurrency,
+                                     .lease_ttl = ttl,
+                                     .drain = drain,
+                                     .id = arguments.id});
+  if (auto ok = check_early(arguments, worker_options); !ok) return fail(exec_options, ok.error());
   const rota::ClientOptions options = {
       .address = arguments.server, .name_space = arguments.name_space, .log = print_log};
+  std::string address;
   {
     auto raw = rota::internal::RawClient::create(options);
     if (!raw) return fail(exec_options, raw.error());
+    address = raw->address();
     if (auto up = raw->wait_for_server(wait); !up) return fail(exec_options, up.error());
   }
   auto client = rota::Client::create(options);
   if (!client) return fail(exec_options, client.error());
-  auto exec = std::make_shared<rota::worker::ExecHandler>(arguments.command,
-                                                          rota::internal::stop_grace(ttl));
-  rota::Worker worker(*client, {.queues = arguments.queues,
-                                .concurrency = arguments.concurrency,
-                                .lease_ttl = ttl,
-                                .drain = drain,
-                                .id = arguments.id});
+  auto exec = std::make_shared<rota::worker::ExecHandler>(
+      arguments.command, rota::internal::stop_grace(ttl),
+      std::vector<std::string>{"ROTA_ADDRESS=" + address}, print_log);
+  rota::Worker worker(*client, worker_options);
   worker.handle_any([exec](rota::Context& context) { return (*exec)(context); });
   g_worker = &worker;
   struct sigaction interrupt {};
   interrupt.sa_handler = on_interrupt;
   sigaction(SIGINT, &interrupt, nullptr);
+  print_start(address, worker_options);
   auto ended = worker.run();
   signal(SIGINT, SIG_DFL);
   return ended ? kExitOk : fail(exec_options, ended.error());

@@ -5,15 +5,20 @@
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <thread>
 
+#include "bin/child.h"
+#include "internal/clock.h"
 #include "rota/testing.h"
+#include "src/line_budget.h"
 
 namespace rota::worker {
 namespace {
@@ -73,6 +78,15 @@ TEST(ExecHandlerTest, IdentityIsInTheEnvironment) {
             "0g7k9 2 8842 q k run/1 invoices/daily 2025-11-30T00:00:00Z 2025-11-30\n");
 }
 
+TEST(ExecHandlerTest, WhatTheWorkerAddsWinsOverItsOwnEnvironment) {
+  setenv("ROTA_ADDRESS", "other:1", 1);
+  FakeContext context(a_job());
+  ExecHandler handler({"sh", "-c", "echo $ROTA_ADDRESS $ROTA_JOB_ID"}, 5s,
+                      {"ROTA_ADDRESS=here:7500"});
+  EXPECT_EQ(handler(context).result(), "here:7500 0g7k9\n");
+  unsetenv("ROTA_ADDRESS");
+}
+
 TEST(ExecHandlerTest, ExitCodes) {
   const Outcome failed = run("echo 'Error: no' >&2; exit 3");
   EXPECT_EQ(failed.kind(), Outcome::Kind::kFailed);
@@ -85,13 +99,102 @@ TEST(ExecHandlerTest, ExitCodes) {
   EXPECT_TRUE(killed.retryable());
 }
 
-TEST(ExecHandlerTest, MissingCommandIsAFailedAttempt) {
-  FakeContext context(a_job());
-  ExecHandler handler({"/nowhere/at/all"}, 1s);
-  const Outcome outcome = handler(context);
+class Lines {
+ public:
+  internal::LogFunction function() {
+    return [this](int level, std::string_view line) {
+      std::lock_guard lock(mutex_);
+      EXPECT_EQ(level, 2);
+      all_.emplace_back(line);
+    };
+  }
+  std::vector<std::string> all() const {
+    std::lock_guard lock(mutex_);
+    return all_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> all_;
+};
+
+TEST(ExecHandlerTest, AMissingCommandIsNotHeldAgainstTheJob) {
+  Lines lines;
+  ExecHandler handler({"/nowhere/at/all"}, 1s, {}, lines.function());
+  const auto pause_at = [&](int attempt) {
+    Job job = a_job();
+    job.attempt = attempt;
+    FakeContext context(job);
+    const Time before = std::chrono::floor<Millis>(std::chrono::system_clock::now());
+    const Outcome outcome = handler(context);
+    EXPECT_EQ(outcome.kind(), Outcome::Kind::kSnoozed);
+    EXPECT_EQ(context.lines(), std::vector<std::string>{"cannot start '/nowhere/at/all': No such "
+                                                        "file or directory"});
+    return outcome.until().value_or(before) - before;
+  };
+  const auto first = pause_at(1), third = pause_at(3), late = pause_at(100);
+  EXPECT_GE(first, 1s);
+  EXPECT_LT(first, 3s);
+  EXPECT_GE(third, 4s);
+  EXPECT_LT(third, 6s);
+  EXPECT_GE(late, 60s);
+  EXPECT_LT(late, 62s);
+  const auto all = lines.all();
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[1],
+            "job 0g7k9, attempt 3 is put off: cannot start '/nowhere/at/all': No such file or "
+            "directory");
+}
+
+TEST(ExecHandlerTest, AnEnvironmentTooLargeIsTheFaultOfTheJob) {
+  Job job = a_job();
+  job.business_key = std::string(1'000'000, 'k');
+  FakeContext context(std::move(job));
+  const Outcome outcome = run("exit 0", context);
   EXPECT_EQ(outcome.kind(), Outcome::Kind::kFailed);
-  EXPECT_TRUE(outcome.retryable());
-  EXPECT_NE(outcome.why().find("/nowhere/at/all"), std::string::npos);
+  EXPECT_EQ(outcome.type(), "spawn");
+}
+
+TEST(ExecHandlerTest, FloodsOfWarningsAreBounded) {
+  using internal::LineBudget;
+  Lines lines;
+  LineBudget budget(lines.function());
+  const internal::BootTime begin = internal::BootClock::now();
+  for (int i = 0; i < 1'000; ++i) budget.warn("line", begin);
+  EXPECT_EQ(lines.all().size(), std::size_t{LineBudget::kLines});
+  budget.warn("later", begin + LineBudget::kSpan);
+  auto all = lines.all();
+  ASSERT_EQ(all.size(), std::size_t{LineBudget::kLines + 2});
+  EXPECT_EQ(all[all.size() - 2], "940 more lines of this sort were left out");
+  EXPECT_EQ(all.back(), "later");
+  budget.flush();
+  EXPECT_EQ(lines.all().size(), all.size());
+}
+
+TEST(ExecHandlerTest, CommandsAreLookedForAsExecDoes) {
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / ("rota-path-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder / "directory");
+  std::ofstream(folder / "plain") << "text";
+  std::ofstream(folder / "program") << "exit 0";
+  std::filesystem::permissions(folder / "program", std::filesystem::perms::owner_all);
+  const auto in = [&](const char* name) { return (folder / name).string(); };
+  EXPECT_EQ(command_fault("sh"), 0);
+  EXPECT_EQ(command_fault(in("program")), 0);
+  EXPECT_EQ(command_fault(""), ENOENT);
+  EXPECT_EQ(command_fault("no-such-command-anywhere"), ENOENT);
+  EXPECT_EQ(command_fault(in("nothing")), ENOENT);
+  EXPECT_EQ(command_fault(in("plain")), EACCES);
+  EXPECT_EQ(command_fault(in("directory")), EACCES);
+  EXPECT_EQ(command_fault(in("plain/below")), ENOTDIR);
+
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", ("/nowhere:" + folder.string()).c_str(), 1);
+  EXPECT_EQ(command_fault("program"), 0);
+  EXPECT_EQ(command_fault("plain"), EACCES);
+  EXPECT_EQ(command_fault("sh"), ENOENT);
+  setenv("PATH", path.c_str(), 1);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(ExecHandlerTest, OnlyTheBeginOfALongResultIsKept) {
@@ -133,6 +236,60 @@ TEST(ExecHandlerTest, StopSendsTermFirst) {
   const Outcome outcome = stop_in_the_middle(
       "trap 'exit 7' TERM; begin() { echo > \"$1\"; while :; do sleep 0.05; done; }; begin", 20s);
   EXPECT_TRUE(outcome.why().starts_with("exit 7 after it was told to stop")) << outcome.why();
+}
+
+// A shutdown in good order, and not what the job was there for.
+TEST(ExecHandlerTest, CodeZeroAfterTermIsNoSuccess) {
+  const Outcome outcome = stop_in_the_middle(
+      "trap 'exit 0' TERM; begin() { echo > \"$1\"; while :; do sleep 0.05; done; }; begin", 20s);
+  EXPECT_EQ(outcome.kind(), Outcome::Kind::kFailed);
+  EXPECT_TRUE(outcome.retryable());
+  EXPECT_EQ(outcome.why(), "exit 0 after it was told to stop");
+}
+
+// Told to stop by its first line; its second one is seen together with that, and the command has
+// ended when the second line was taken.
+class StopsBesideTheEnd : public FakeContext {
+ public:
+  StopsBesideTheEnd(Job job, std::string folder)
+      : FakeContext(std::move(job)), folder_(std::move(folder)) {}
+
+  void log(std::string_view line) override {
+    if (seen_++ == 0) {
+      pid_ = std::atoi(std::string(line).c_str());
+      request_stop();
+      std::ofstream(folder_ + "/go");
+      std::ifstream said(folder_ + "/said");
+      std::string word;
+      std::getline(said, word);
+      return;
+    }
+    std::ofstream(folder_ + "/end");
+    siginfo_t info{};
+    while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) != 0 &&
+           errno == EINTR) {
+    }
+  }
+
+ private:
+  const std::string folder_;
+  int seen_ = 0;
+  pid_t pid_ = 0;
+};
+
+TEST(ExecHandlerTest, WhatEndedBeforeTermKeepsItsSuccess) {
+  std::string folder = ::testing::TempDir() + "rota-exec-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  for (const char* name : {"/go", "/said", "/end"}) {
+    ASSERT_EQ(mkfifo((folder + name).c_str(), 0600), 0);
+  }
+  StopsBesideTheEnd context(a_job(), folder);
+  const Outcome outcome = run("cd '" + folder +
+                                  "'; echo $$; read x < go; echo more >&2; echo x > said; "
+                                  "read x < end; exit 0",
+                              context);
+  EXPECT_EQ(outcome.kind(), Outcome::Kind::kSucceeded);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(ExecHandlerTest, ThenKill) {
