@@ -76,12 +76,25 @@ TEST_F(CliRefusals, AnOlderRevisionIsAConflict) {
   const Said older = rota(upsert + "1");
   EXPECT_EQ(older.code, 4);
   EXPECT_TRUE(contains(older.out, "older revision s ")) << older.out;
-  EXPECT_TRUE(contains(older.err,
-                       "error: OLDER_REVISION: --revision: 1 is lower than the stored 2; nothing "
-                       "was changed"))
-      << older.err;
+  EXPECT_EQ(older.err, "--revision 1 is lower than the stored 2: exit code 4\n");
   EXPECT_EQ(json::parse(rota(upsert + "1 -o json").out)["result"], "RESULT_OLDER_REVISION");
   EXPECT_EQ(rota_json("scheduler get s")["scheduler"]["declaration"]["revision"], "2");
+}
+
+TEST_F(CliRefusals, AReusedRequestIdIsSaidOnceAndNamesTheOption) {
+  EXPECT_EQ(rota("job enqueue work k --request-id r").code, 0);
+  const std::string wanted =
+      "error: REQUEST_ID_REUSED: --request-id: this request id was used for a call with other "
+      "contents; use a new one";
+  EXPECT_EQ(refused("job enqueue work other --request-id r", 2), wanted);
+  const std::string line = "{\"queue\": \"work\", \"kind\": \"k\"}\n";
+  EXPECT_EQ(rota("job enqueue - --request-id lines", line).code, 0);
+  const Said said = rota("job enqueue - --request-id lines", line + line);
+  EXPECT_EQ(said.code, 2);
+  EXPECT_EQ(said.err.substr(0, said.err.find('\n')), wanted);
+  EXPECT_EQ(said.lines().at(0)["error"]["field"], "requestId");
+  EXPECT_EQ(said.lines().at(0)["error"]["message"].get<std::string>().rfind("this request id", 0),
+            0U);
 }
 
 TEST_F(CliRefusals, WhatDoesNotExistIsNotAnEmptyList) {
@@ -89,7 +102,9 @@ TEST_F(CliRefusals, WhatDoesNotExistIsNotAnEmptyList) {
   EXPECT_TRUE(contains(refused("job list nowhere", 3), "QUEUE_NOT_FOUND: QUEUE: "));
   EXPECT_EQ(rota("job list work").code, 0);
   EXPECT_EQ(rota("scheduler upsert s --every 1h --queue work --kind k").code, 0);
-  EXPECT_EQ(rota("scheduler runs s").code, 0);
+  EXPECT_TRUE(contains(rota("scheduler runs s").err, "no runs of \"s\" yet"));
+  EXPECT_TRUE(contains(rota("scheduler runs s --from 2026-11-26").err,
+                       "no run of \"s\" matches the filter"));
 }
 
 TEST_F(CliRefusals, PreviewsInJsonSayAllThatPeopleSee) {

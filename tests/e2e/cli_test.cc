@@ -101,11 +101,14 @@ TEST_F(CliTest, SchedulersSayWhatTheyDecided) {
   EXPECT_TRUE(contains(said.out, "created invoices/daily (generation")) << said.out;
   EXPECT_TRUE(contains(said.out, "starts from now, nothing past is run"));
   EXPECT_TRUE(contains(said.out, "allow (queue \"invoices\" runs 1 at a time)"));
-  EXPECT_TRUE(contains(said.out, "all, at most 1000, not older than 1 year"));
+  EXPECT_TRUE(contains(said.out, "all, at most 1000, not older than 366 d"));
   EXPECT_TRUE(contains(rota(upsert).out, "unchanged invoices/daily"));
   EXPECT_EQ(rota_json("scheduler list")["schedulers"].size(), 1U);
   EXPECT_TRUE(contains(rota("scheduler pause invoices/daily --note year-end").out, "paused"));
   EXPECT_TRUE(contains(rota("scheduler get invoices/daily").out, "year-end"));
+  said = rota("scheduler preview invoices/daily --count 1");
+  EXPECT_TRUE(contains(said.out, "   business date ")) << said.out;
+  EXPECT_TRUE(contains(said.err, "invoices/daily is paused")) << said.err;
   EXPECT_EQ(rota("scheduler resume invoices/daily").code, 0);
   EXPECT_EQ(rota("queue delete invoices --yes").code, 4);
   EXPECT_EQ(rota_json("scheduler runs invoices/daily")["runs"], json::array());
@@ -124,6 +127,10 @@ TEST_F(CliTest, PreviewsWhatIsNotSaved) {
   const Said said = rota(preview);
   EXPECT_TRUE(contains(said.out, "2027-03-27 03:30 +02:00\n")) << said.out;
   EXPECT_TRUE(contains(said.out, "2027-03-28 04:00 +03:00   ")) << said.out;
+  EXPECT_TRUE(contains(rota(preview + " --business-day-offset -1").out,
+                       "2027-03-27 03:30 +02:00   business date 2027-03-26\n"));
+  EXPECT_EQ(rota_json("scheduler preview --cron '0 0 1 1 *' --after 1969-06-01 --count 1")["times"],
+            json::array({"1970-01-01T00:00:00Z"}));
 }
 
 TEST_F(CliTest, TellsHowTheServerFares) {

@@ -280,7 +280,10 @@ void BulkEnqueue::render(Batch& batch, std::FILE* out) {
     if (line.error >= 0) {
       render_error(batch.errors[static_cast<std::size_t>(line.error)], line.number);
     } else if (!*batch.answer) {
-      render_error(batch.answer->error(), line.number);
+      Error whole = batch.answer->error();  // of the call
+      drop_repeated_field(&whole);
+      whole.field = lower_camel(whole.field);
+      render_error(whole, line.number);
     } else if (next < (*batch.answer)->results_size()) {
       render_result((*batch.answer)->results(next++), line.number);
     } else {

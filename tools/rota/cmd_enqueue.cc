@@ -138,7 +138,7 @@ int enqueue_lines(const CLI::App& app, Context& context, const Arguments& argume
       shown.message += "; what was sent last may have happened: see mayHaveHappened in the output";
     }
     shown.request_id = arguments.request_id;
-    context.out.error(shown);
+    context.fail(shown);
   }
   context.out.note(summary.text());
   return summary.code;
@@ -165,10 +165,11 @@ Action define_enqueue(CLI::App& app, Context& context) {
       ->required();
   app.add_option("KIND", arguments->kind, "Kind; workers choose their handler by it");
   arguments->job.add_to(app);
-  app.add_option("--run-at", arguments->run_at, "Not before this time (default: at once)");
+  app.add_option("--run-at", arguments->run_at,
+                 "Not before this time; a date begins in UTC (default: at once)");
   app.add_option("--delay", arguments->delay, "Instead: so long from the server's now");
   app.add_option("--start-deadline", arguments->start_deadline,
-                 "Not started later than this; the job is then EXPIRED");
+                 "Not started later than this, the job is then EXPIRED; a date begins in UTC");
   app.add_option("--on-dead", arguments->on_dead,
                  "If the business key's job is DEAD: return (default) or redrive it");
   app.add_option("--request-id", arguments->request_id,
@@ -180,7 +181,9 @@ Action define_enqueue(CLI::App& app, Context& context) {
 JSON lines (rota job enqueue -): the fields of a job are queue, kind, payload, contentType, priority,
 runAt, delay, startDeadline, attemptTimeout, noAttemptTimeout, retry {maxAttempts, giveUpAfter,
 backoff {mode, first, factor, cap, delays, jitter}}, businessKey, businessKeyScope, labels,
-dedup {onDead}. A payload that is no string is sent as its JSON text. As each call is acknowledged,
+dedup {onDead}. Values are spelled as in the options: times as in --run-at, spans as "1h30m",
+attemptTimeout and giveUpAfter also "none", mode fixed, exponential or listed, onDead return or
+redrive (small or capital letters). A payload that is no string is sent as its JSON text. As each call is acknowledged,
 one line a job is written in input order: {"id": "...", "created": true}, or
 {"line": 7, "error": {"reason": "...", "field": "...", "message": "..."}}.)");
   return [arguments, &app, &context] { return run(app, context, *arguments); };

@@ -129,7 +129,15 @@ int wait_for_one(Context& context, const std::string& id, std::int64_t deadline_
     request.set_job_id(id);
     put_span(wait_ms, request.mutable_wait_duration());
     auto answer = call(context, std::move(request), &RawClient::wait_job, Millis(wait_ms));
-    if (!answer) return context.fail(answer.error());
+    if (!answer) {
+      const int code = context.fail(answer.error());
+      if (code == kExitUnavailable && context.wait_for_server() == Millis(0)) {
+        context.out.note(
+            "  the wait has ended, the job goes on; with --wait-for-server 1m a restart of the "
+            "server does not end it");
+      }
+      return code;
+    }
     if (answer->finished()) {
       context.out.show(*answer, answer->job().id(),
                        [&] { return ended_text(answer->job(), context.out.view); });
@@ -151,7 +159,11 @@ Action define_wait(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<IdArguments>();
   add_ids(app, arguments->ids);
   app.add_option("--at-most", arguments->at_most,
-                 "Wait so long in all, then exit 6 (default: for ever)");
+                 "Wait so long in all, then exit 6 (default: until it has ended)");
+  app.footer(R"(
+A server that is away or restarts ends the wait at once, also with exit code 6; the job goes on.
+--wait-for-server 1m waits for the server to be back, and goes on waiting for the job. --timeout is
+the limit of one call to the server, never of the wait.)");
   return [arguments, &context]() -> int {
     std::int64_t deadline_ms = 0;
     if (!arguments->at_most.empty()) {
@@ -222,9 +234,10 @@ Action define_update(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<UpdateArguments>();
   app.add_option("JOB", arguments->id, "Job id")->required();
   app.add_option("--priority", arguments->priority, "0-255, higher first");
-  app.add_option("--run-at", arguments->run_at, "Not before this time, or now");
+  app.add_option("--run-at", arguments->run_at,
+                 "Not before this time (a date begins in UTC), or now");
   app.add_option("--start-deadline", arguments->start_deadline,
-                 "Not started later than this, or none");
+                 "Not started later than this (a date begins in UTC), or none");
   return [arguments, &context] { return run_update(context, *arguments); };
 }
 

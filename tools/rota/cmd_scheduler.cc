@@ -33,8 +33,9 @@ struct SpecFlags {
     app.add_option("--every", every, "Instead: a fixed interval, 1s or more");
     app.add_option("--phase", phase, "With --every: shift from the multiples of the interval");
     app.add_option("--time-zone", time_zone, "IANA name, UTC or +02:00 (default UTC)");
-    app.add_option("--start", start, "No tick before this time");
-    app.add_option("--end", end, "No tick at this time or after");
+    app.add_option("--start", start,
+                   "No tick before this time; a date is the begin of that day in --time-zone");
+    app.add_option("--end", end, "No tick at this time or after; a date as in --start");
   }
   bool any() const { return !cron.empty() || !every.empty(); }
 
@@ -170,13 +171,12 @@ int run_upsert(Context& context, const UpsertArguments& arguments) {
     return upsert_text(*answer, queue_limit(context, declared), context.out.view);
   });
   if (answer->result() == v1::UpsertSchedulerResponse::RESULT_OLDER_REVISION) {
-    Error older;
-    older.code = Code::kConflict;
-    older.reason = "OLDER_REVISION";
-    older.field = "--revision";
-    older.message = fmt::format("{} is lower than the stored {}; nothing was changed",
-                                arguments.revision, declared.revision());
-    return context.fail(older);
+    // Not an error's three lines: nodes of an old release meet this at each start, and the result
+    // itself stands on standard output.
+    context.out.note(fmt::format("--revision {} is lower than the stored {}: exit code {}",
+                                 arguments.revision, declared.revision(),
+                                 static_cast<int>(kExitConflict)));
+    return kExitConflict;
   }
   return kExitOk;
 }
@@ -190,7 +190,9 @@ Action define_upsert(CLI::App& app, Context& context) {
   app.add_option("--catch-up", arguments->catch_up,
                  "Ticks missed while the server was down: latest (default), all or none");
   app.add_option("--catch-up-window", arguments->window,
-                 "Older ones are never caught up (default 365d)");
+                 fmt::format("Older ones are never caught up, 1s-{}d (default {}d)",
+                             base::limits::kCatchUpWindowMsMax / base::kDayMs,
+                             base::limits::kCatchUpWindowMsDefault / base::kDayMs));
   app.add_option("--catch-up-max-runs", arguments->max_runs,
                  "Caught up at most, the latest ones (default 1000)");
   app.add_option("--business-day-offset", arguments->business_day_offset,
@@ -202,7 +204,7 @@ Action define_upsert(CLI::App& app, Context& context) {
                  "Jobs not started so long after their tick are EXPIRED");
   app.add_option("--owner", arguments->owner, "Who looks after it");
   app.add_option("--revision", arguments->revision,
-                 "Of the declaration; a lower one never replaces a higher one");
+                 "Of the declaration; a lower one never replaces a higher one: exit code 4");
   app.add_option("--etag", arguments->etag, "Refused if the scheduler changed meanwhile");
   return [arguments, &context] { return run_upsert(context, *arguments); };
 }
@@ -283,6 +285,10 @@ struct RunsArguments {
   std::string id, from, to, business_date;
   std::vector<std::string> outcomes;
   std::int64_t limit = 100;
+
+  bool filters() const {
+    return !from.empty() || !to.empty() || !business_date.empty() || !outcomes.empty();
+  }
 };
 
 Result<v1::Run::Outcome> read_outcome(const std::string& text) {
@@ -344,15 +350,18 @@ int run_runs(Context& context, const RunsArguments& arguments) {
   listing.cells = [&](const Page& page, int i) {
     return run_cells(page.runs(i), context.out.view);
   };
-  listing.nothing = fmt::format("no runs of {} yet", base::quoted(arguments.id));
+  listing.nothing = arguments.filters()
+                        ? fmt::format("no run of {} matches the filter", base::quoted(arguments.id))
+                        : fmt::format("no runs of {} yet", base::quoted(arguments.id));
   return show_list(context, listing);
 }
 
 Action define_runs(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<RunsArguments>();
   add_id(app, arguments->id);
-  app.add_option("--from", arguments->from, "Only ticks at this time or later");
-  app.add_option("--to", arguments->to, "Only ticks before this time");
+  app.add_option("--from", arguments->from,
+                 "Only ticks at this time or later; a date is one of the scheduler's zone");
+  app.add_option("--to", arguments->to, "Only ticks before this time; a date as in --from");
   app.add_option("--business-date", arguments->business_date, "Only this date, YYYY-MM-DD");
   add_repeated(app, "--outcome", arguments->outcomes,
                "Only fired, skipped or missed; a list or repeated");
@@ -370,27 +379,46 @@ struct PreviewArguments {
   SpecFlags spec;
 };
 
+// What is to be shown besides the ticks.
+struct PreviewExtras {
+  std::string time_zone;
+  bool business_date = false, paused = false;
+};
+
+Result<PreviewExtras> set_target(const CLI::App& app, Context& context,
+                                 const PreviewArguments& arguments,
+                                 v1::PreviewSchedulerRequest* request) {
+  PreviewExtras extras;
+  if (arguments.id.empty()) {
+    if (!arguments.spec.any()) {
+      return usage_error("SCHEDULER", "give a saved SCHEDULER, or --cron or --every");
+    }
+    auto ok = arguments.spec.apply(request->mutable_spec());
+    if (!ok) return std::move(ok).error();
+    request->set_business_day_offset(arguments.business_day_offset);
+    extras.time_zone = arguments.spec.time_zone;
+    extras.business_date = app.get_option("--business-day-offset")->count() > 0;
+    return extras;
+  }
+  if (auto ok = refuse_others(app, {"after", "count"}, "does not go with a saved scheduler"); !ok) {
+    return std::move(ok).error();
+  }
+  auto saved = get_scheduler(context, arguments.id);
+  if (!saved) return std::move(saved).error();
+  const v1::Scheduler& scheduler = saved->scheduler();
+  request->set_scheduler_id(arguments.id);
+  extras.time_zone = scheduler.declaration().spec().time_zone();
+  extras.business_date = scheduler.declaration().business_day_offset() != 0;
+  extras.paused = scheduler.has_pause();
+  return extras;
+}
+
 int run_preview(const CLI::App& app, Context& context, const PreviewArguments& arguments) {
   v1::PreviewSchedulerRequest request;
-  std::string zone = arguments.spec.time_zone;
-  if (arguments.id.empty()) {
-    auto ok = arguments.spec.apply(request.mutable_spec());
-    if (!ok) return context.fail(ok.error());
-    request.set_business_day_offset(arguments.business_day_offset);
-  } else {
-    if (auto ok = refuse_others(app, {"after", "count"}, "does not go with a saved scheduler");
-        !ok) {
-      return context.fail(ok.error());
-    }
-    request.set_scheduler_id(arguments.id);
-    if (is_date(arguments.after)) {
-      auto own = zone_of(context, arguments.id);
-      if (!own) return context.fail(own.error());
-      zone = *own;
-    }
-  }
+  auto extras = set_target(app, context, arguments, &request);
+  if (!extras) return context.fail(extras.error());
   if (!arguments.after.empty()) {
-    auto at = read_instant("--after", arguments.after, zone);
+    auto at = read_instant("--after", arguments.after, extras->time_zone);
     if (!at) return context.fail(at.error());
     put_time(*at, request.mutable_after());
   }
@@ -405,7 +433,7 @@ int run_preview(const CLI::App& app, Context& context, const PreviewArguments& a
   Output& out = context.out;
   switch (out.form) {
     case Form::kTable:
-      out.write(preview_text(*answer));
+      out.write(preview_text(*answer, extras->business_date));
       if (answer->ticks_size() < arguments.count) out.note("the schedule ends there");
       break;
     case Form::kJson:
@@ -418,6 +446,10 @@ int run_preview(const CLI::App& app, Context& context, const PreviewArguments& a
       for (const auto& tick : answer->ticks()) out.write(time_text(tick.nominal_time()) + "\n");
       break;
   }
+  if (extras->paused) {
+    out.note(fmt::format("{} is paused: none of these ticks runs until rota scheduler resume {}",
+                         arguments.id, arguments.id));
+  }
   return kExitOk;
 }
 
@@ -425,7 +457,8 @@ Action define_preview(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<PreviewArguments>();
   app.add_option("SCHEDULER", arguments->id, "A saved scheduler; or --cron, --every");
   arguments->spec.add_to(app);
-  app.add_option("--after", arguments->after, "Strictly after this time (default: now)");
+  app.add_option("--after", arguments->after,
+                 "Strictly after this time (default: now); a date is one of the scheduler's zone");
   app.add_option("--count", arguments->count, "Ticks to show, 1-1000")->capture_default_str();
   app.add_option("--business-day-offset", arguments->business_day_offset,
                  "With --cron or --every: as in upsert");

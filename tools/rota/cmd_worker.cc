@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "rota/command_line.h"
 #include "rota/pages.h"
+#include "rota/worker_view.h"
 
 namespace rota::cli {
 namespace {
@@ -18,18 +19,6 @@ struct ListArguments {
   std::string queue;
   std::int64_t limit = 1'000;
 };
-
-std::vector<std::string> worker_cells(const v1::Worker& worker, const View& view) {
-  std::string queues = fmt::format("{}", fmt::join(worker.queues(), ","));
-  return {printable(worker.info().worker_id()),
-          worker.info().host().empty() ? "-" : printable(worker.info().host()),
-          printable(queues, 60),
-          fmt::format("{}/{}", worker.lease_count(), worker.info().concurrency()),
-          std::to_string(worker.parked_count()),
-          relative_text(to_ms(worker.last_seen_time()), view.now_ms),
-          relative_text(to_ms(worker.first_seen_time()), view.now_ms),
-          worker.session_id().substr(0, 12)};
-}
 
 int run_list(Context& context, const ListArguments& arguments) {
   using Page = v1::ListWorkersResponse;
@@ -47,7 +36,7 @@ int run_list(Context& context, const ListArguments& arguments) {
     return page.workers(i);
   };
   listing.name = [](const Page& page, int i) { return page.workers(i).info().worker_id(); };
-  listing.header = {"WORKER", "HOST", "QUEUES", "JOBS", "ASKING", "SEEN", "SINCE", "SESSION"};
+  listing.header = worker_header();
   listing.cells = [&](const Page& page, int i) {
     return worker_cells(page.workers(i), context.out.view);
   };
@@ -66,7 +55,8 @@ Action define_list(CLI::App& app, Context& context) {
 }
 
 constexpr Verb kVerbs[] = {
-    {"list", "List the workers heard of, with the jobs they hold of the slots they have",
+    {"list",
+     "List the workers heard of within the hour, with the jobs they hold of the slots they have",
      "  rota worker list\n"
      "  rota worker list --queue invoices -o json\n",
      define_list},

@@ -49,7 +49,8 @@ Options of every command:
   -h, --help            Help for a noun or a verb, too
   --version             Version of this program
 
-Durations need a unit: 30s, 5m, 1h30m. Times are RFC 3339, or a date for the begin of that day.
+Durations need a unit: 30s, 5m, 1h30m. Times are RFC 3339, or a date for the begin of that day:
+in the scheduler's zone for rota scheduler, in UTC for rota job.
 
 Exit codes: 0 ok, 1 other failure, 2 usage or a wrong argument, 3 not found, 4 exists already or its
 state forbids it, 5 not allowed, 6 unavailable, timed out or a limit reached, 7 the job ended

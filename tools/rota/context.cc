@@ -96,17 +96,14 @@ internal::CallOptions Context::call(Millis extra) const {
 
 int Context::fail(const Error& error) {
   Error shown = error;
-  // Messages about things that are not there, or in the wrong state, begin with their field.
-  const std::string field = error.field.empty() ? leading_field(error.message) : error.field;
-  const bool repeated = !field.empty() && error.message.rfind(field + ": ", 0) == 0;
+  drop_repeated_field(&shown);
   if (flag_of) {
+    // Messages about things that are not there, or in the wrong state, begin with their field.
+    const bool named = !shown.field.empty();
+    const std::string field = named ? shown.field : leading_field(shown.message);
     const std::string flag = flag_of(field);
-    if (repeated && (flag != field || !error.field.empty())) {
-      shown.message = error.message.substr(field.size() + 2);
-      shown.field = flag;
-    } else if (!error.field.empty()) {
-      shown.field = flag;
-    }
+    if (!named && flag != field) shown.message.erase(0, field.size() + 2);
+    if (named || flag != field) shown.field = flag;
     if (flag_of("request_id") == "request_id") shown.request_id.clear();  // no way to give it
   }
   out.error(shown);

@@ -127,13 +127,13 @@ Result<std::int64_t> read_span(std::string_view option, const std::string& text)
 
 Result<std::int64_t> read_instant(std::string_view option, const std::string& text,
                                   const std::string& time_zone) {
-  if (auto date = base::parse_date(text)) return begin_of_day(option, *date, time_zone);
+  if (looks_like_date(text)) {  // no time is as short
+    auto date = base::parse_date(text);
+    if (!date) return usage_error(std::string(option), date.error().message);
+    return begin_of_day(option, *date, time_zone);
+  }
   auto instant = base::parse_time(text);
   if (instant) return *instant;
-  // Text of a date's length is a date gone wrong, not a time.
-  if (const auto date = base::parse_date(text); looks_like_date(text) && !date) {
-    return usage_error(std::string(option), date.error().message);
-  }
   return usage_error(std::string(option),
                      instant.error().message + ", or 2026-11-30 for the begin of that day");
 }
@@ -194,7 +194,7 @@ void RetryFlags::add_to(CLI::App& app) {
   app.add_option("--backoff-fixed", fixed, "Instead: always this pause");
   app.add_option("--backoff-delays", delays, "Instead: these pauses, as 10s,1m,10m");
   app.add_option("--give-up-after", give_up_after,
-                 "No retry starts later than this after the first attempt");
+                 "No retry starts later than this after the first attempt, or none (default)");
 }
 
 bool RetryFlags::any() const {
@@ -223,7 +223,9 @@ Result<Ok> RetryFlags::apply(v1::RetryPolicy* policy) const {
     return out_of_range("--backoff-jitter", *jitter, 0, 1);
   }
   if (max_attempts) policy->set_max_attempts(*max_attempts);
-  if (!give_up_after.empty()) {
+  if (give_up_after == "none") {
+    policy->clear_give_up_after();
+  } else if (!give_up_after.empty()) {
     auto ok = put_span_option("--give-up-after", give_up_after, policy->mutable_give_up_after());
     if (!ok) return ok;
   }

@@ -7,12 +7,11 @@
 #include <cstdint>
 #include <limits>
 
-#include "base/duration.h"
 #include "base/limits.h"
 #include "base/names.h"
 #include "base/suggest.h"
-#include "base/time_format.h"
 #include "base/utf8.h"
+#include "rota/fields.h"
 #include "rota/json_reader.h"
 #include "rota/output.h"
 #include "rota/text.h"
@@ -74,6 +73,10 @@ class LineParser {
   bool json_fault(std::string message) {
     *error_ = usage_error("", std::move(message));
     error_->reason = "INVALID_JSON";
+    return false;
+  }
+  bool fault(Error error) {
+    *error_ = std::move(error);
     return false;
   }
   bool field_fault(std::string field, std::string message) {
@@ -161,16 +164,33 @@ class LineParser {
   }
   bool instant(std::string_view field, google::protobuf::Timestamp* out) {
     if (!text(field, &scratch_)) return false;
-    auto ms = base::parse_time(scratch_);
-    if (!ms) return field_fault(std::string(field), ms.error().message);
+    auto ms = read_instant(field, scratch_);
+    if (!ms) return fault(std::move(ms).error());
     put_time(*ms, out);
     return true;
   }
   bool span(std::string_view field, google::protobuf::Duration* out) {
+    return text(field, &scratch_) && put_scratch(field, out);
+  }
+  // A span, or the word none, as the options have it.
+  bool span_or_none(std::string_view field, bool* none, google::protobuf::Duration* out) {
     if (!text(field, &scratch_)) return false;
-    auto ms = base::parse_duration(scratch_);
-    if (!ms) return field_fault(std::string(field), ms.error().message);
+    *none = scratch_ == "none";
+    return *none || put_scratch(field, out);
+  }
+  bool put_scratch(std::string_view field, google::protobuf::Duration* out) {
+    auto ms = read_span(field, scratch_);
+    if (!ms) return fault(std::move(ms).error());
     put_span(*ms, out);
+    return true;
+  }
+  // A word of an enum: as the options spell it, as the API does, with or without the API's prefix.
+  bool word(std::string_view field, std::string_view prefix, std::string* out) {
+    if (!text(field, out)) return false;
+    for (char& c : *out) {
+      if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    }
+    if (out->rfind(prefix, 0) == 0) out->erase(0, prefix.size());
     return true;
   }
 
@@ -196,12 +216,21 @@ class LineParser {
         return span("delay", job_->mutable_delay());
       case kStartDeadline:
         return instant("startDeadline", job_->mutable_start_deadline());
-      case kAttemptTimeout:
-        return span("attemptTimeout", job_->mutable_attempt_timeout());
+      case kAttemptTimeout: {
+        bool none = false;
+        google::protobuf::Duration limit;
+        if (!span_or_none("attemptTimeout", &none, &limit)) return false;
+        if (none) {
+          job_->set_no_attempt_timeout(true);
+        } else {
+          *job_->mutable_attempt_timeout() = limit;
+        }
+        return true;
+      }
       case kNoAttemptTimeout: {
         bool value = false;
         if (!flag("noAttemptTimeout", &value)) return false;
-        job_->set_no_attempt_timeout(value);
+        if (value) job_->set_no_attempt_timeout(true);
         return true;
       }
       case kRetry:
@@ -254,13 +283,13 @@ class LineParser {
     static constexpr std::array<std::string_view, 1> kFields = {"onDead"};
     if (reader_.peek() != Kind::kObject) return wrong_kind("dedup", "an object");
     return read_object("dedup.", kFields, [this](int) {
-      if (!text("dedup.onDead", &scratch_)) return false;
-      if (scratch_ == "RETURN" || scratch_ == "ON_DEAD_RETURN") {
+      if (!word("dedup.onDead", "ON_DEAD_", &scratch_)) return false;
+      if (scratch_ == "RETURN") {
         job_->mutable_dedup()->set_on_dead(v1::DedupPolicy::ON_DEAD_RETURN);
-      } else if (scratch_ == "REDRIVE" || scratch_ == "ON_DEAD_REDRIVE") {
+      } else if (scratch_ == "REDRIVE") {
         job_->mutable_dedup()->set_on_dead(v1::DedupPolicy::ON_DEAD_REDRIVE);
       } else {
-        return field_fault("dedup.onDead", base::quoted(scratch_) + " is none of RETURN, REDRIVE");
+        return field_fault("dedup.onDead", base::quoted(scratch_) + " is none of return, redrive");
       }
       return true;
     });
@@ -270,7 +299,7 @@ class LineParser {
     if (reader_.peek() != Kind::kObject) return wrong_kind("retry", "an object");
     return read_object("retry.", kRetryFields, [this, policy](int field) {
       if (field == 1) return backoff(policy->mutable_backoff());
-      if (field == 2) return span("retry.giveUpAfter", policy->mutable_give_up_after());
+      if (field == 2) return give_up_after(policy);
       std::int32_t value = 0;
       if (!integer("retry.maxAttempts", &value)) return false;
       // 0 means "the default" in the message, which is what leaving it out says.
@@ -282,6 +311,14 @@ class LineParser {
       policy->set_max_attempts(value);
       return true;
     });
+  }
+
+  bool give_up_after(v1::RetryPolicy* policy) {
+    bool none = false;
+    google::protobuf::Duration horizon;
+    if (!span_or_none("retry.giveUpAfter", &none, &horizon)) return false;
+    if (!none) *policy->mutable_give_up_after() = horizon;
+    return true;
   }
 
   bool backoff(v1::Backoff* backoff) {
@@ -315,16 +352,16 @@ class LineParser {
   }
 
   bool mode(v1::Backoff* backoff) {
-    if (!text("retry.backoff.mode", &scratch_)) return false;
-    if (scratch_ == "FIXED" || scratch_ == "MODE_FIXED") {
+    if (!word("retry.backoff.mode", "MODE_", &scratch_)) return false;
+    if (scratch_ == "FIXED") {
       backoff->set_mode(v1::Backoff::MODE_FIXED);
-    } else if (scratch_ == "EXPONENTIAL" || scratch_ == "MODE_EXPONENTIAL") {
+    } else if (scratch_ == "EXPONENTIAL") {
       backoff->set_mode(v1::Backoff::MODE_EXPONENTIAL);
-    } else if (scratch_ == "LISTED" || scratch_ == "MODE_LISTED") {
+    } else if (scratch_ == "LISTED") {
       backoff->set_mode(v1::Backoff::MODE_LISTED);
     } else {
       return field_fault("retry.backoff.mode",
-                         base::quoted(scratch_) + " is none of FIXED, EXPONENTIAL, LISTED");
+                         base::quoted(scratch_) + " is none of fixed, exponential, listed");
     }
     return true;
   }

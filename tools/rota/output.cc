@@ -26,8 +26,7 @@ constexpr std::array<Advice, 18> kAdvice = {{
      "rota job list QUEUE shows the jobs; final ones leave by the queue's "
      "retention"},
     {"SCHEDULER_NOT_FOUND", "rota scheduler list shows the schedulers"},
-    {"OLDER_REVISION",
-     "rota scheduler get ID shows what is stored; a --revision above that replaces it"},
+    {"DRAINING", "the server stops; --wait-for-server 30s waits for it to be back"},
     {"NAMESPACE_NOT_FOUND", "leave --namespace out for the namespace default"},
     {"BAD_JOB_ID", "ids are what job enqueue and job list print"},
     {"BUSINESS_KEY_CONFLICT", "another effect needs another key; job get shows the holder"},
@@ -151,6 +150,11 @@ void Output::error(const Error& error) {
 }
 
 bool Output::finish() { return std::fflush(out_) == 0 && std::ferror(out_) == 0; }
+
+void drop_repeated_field(Error* error) {
+  if (error->field.empty() || error->message.rfind(error->field + ": ", 0) != 0) return;
+  error->message.erase(0, error->field.size() + 2);
+}
 
 std::string error_line(const Error& error) {
   std::string text = "error: ";

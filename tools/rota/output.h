@@ -68,6 +68,9 @@ class Output {
   bool in_array_ = false, first_in_array_ = false;
 };
 
+// Statuses of the server begin with the field that the error names as well: takes it out of the
+// message, so that it is said once.
+void drop_repeated_field(Error* error);
 // The line that error() writes, without its line feed and way out.
 std::string error_line(const Error& error);
 // What to do about it in terms of this program; empty when there is nothing to add.

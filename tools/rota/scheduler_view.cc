@@ -92,7 +92,9 @@ std::string run_reason(const v1::Run& run) {
   if (run.outcome() == v1::Run::OUTCOME_SKIPPED && !run.job_id().empty()) {
     parts.push_back(fmt::format("job {} in the way", run.job_id()));
   }
-  for (const auto& attempt : run.job().attempts()) {
+  // The job of another outcome is the one in the way.
+  const bool fired = run.outcome() == v1::Run::OUTCOME_FIRED;
+  for (const auto& attempt : (fired ? run.job() : v1::Job::default_instance()).attempts()) {
     if (attempt.outcome() == v1::ATTEMPT_OUTCOME_UNSPECIFIED ||
         attempt.outcome() == v1::ATTEMPT_OUTCOME_SUCCEEDED) {
       continue;
@@ -233,6 +235,7 @@ std::vector<std::string> run_header() {
 
 std::vector<std::string> run_cells(const v1::Run& run, const View& view) {
   const bool fired = run.outcome() == v1::Run::OUTCOME_FIRED;
+  const bool own_job = fired && run.has_job();
   std::string late = "-";
   if (fired) {
     const std::int64_t ms = to_ms(run.lateness());
@@ -243,17 +246,18 @@ std::vector<std::string> run_cells(const v1::Run& run, const View& view) {
           nominal_text(run),
           paint(view, fired ? Paint::kGood : Paint::kBad, outcome_word(run.outcome())),
           fired ? run.job_id() : "-",
-          run.has_job() ? state_text(view, run.job().state()) : "-",
-          run.has_job() ? std::to_string(run.job().attempt_count()) : "-",
-          run.has_job() ? workers_text(run.job()) : "-",
+          own_job ? state_text(view, run.job().state()) : "-",
+          own_job ? std::to_string(run.job().attempt_count()) : "-",
+          own_job ? workers_text(run.job()) : "-",
           late,
           run_reason(run)};
 }
 
-std::string preview_text(const v1::PreviewSchedulerResponse& response) {
+std::string preview_text(const v1::PreviewSchedulerResponse& response, bool with_business_date) {
   std::string out;
   for (const v1::Tick& tick : response.ticks()) {
     out += tick_text(tick);
+    if (with_business_date) out += "   business date " + tick.business_date();
     if (!tick.note().empty()) out += "   " + printable(tick.note(), 400);
     out += "\n";
   }

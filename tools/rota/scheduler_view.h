@@ -27,8 +27,9 @@ std::vector<std::string> scheduler_cells(const v1::Scheduler& scheduler, const V
 std::vector<std::string> run_header();
 std::vector<std::string> run_cells(const v1::Run& run, const View& view);
 
-// One line a tick, with what a change of the clocks did to it.
-std::string preview_text(const v1::PreviewSchedulerResponse& response);
+// One line a tick, with what a change of the clocks did to it; its business date where that is not
+// simply its local date.
+std::string preview_text(const v1::PreviewSchedulerResponse& response, bool with_business_date);
 
 // {"times": [...]}: RFC 3339 UTC.
 std::string preview_json(const v1::PreviewSchedulerResponse& response);
@@ -36,7 +37,7 @@ std::string preview_json(const v1::PreviewSchedulerResponse& response);
 // "cron 0 0 * * * Europe/Helsinki", "every 5 min".
 std::string spec_text(const v1::SchedulerSpec& spec);
 
-// "all, at most 1000, not older than 1 year".
+// "all, at most 1000, not older than 366 d".
 std::string catch_up_text(const v1::CatchUpPolicy& policy);
 
 // "skip", "wait_one", "allow".

@@ -13,8 +13,6 @@
 namespace rota::cli {
 namespace {
 
-constexpr std::int64_t kYearDays[] = {365, 366};  // both are a year in a setting
-
 struct Unit {
   std::int64_t ms;
   std::string_view name;
@@ -106,10 +104,6 @@ std::string span_text(std::int64_t ms) {
     const std::int64_t tenths = ms % 1000 / 100;
     return tenths == 0 ? fmt::format("{} s", ms / 1000) : fmt::format("{}.{} s", ms / 1000, tenths);
   }
-  for (const std::int64_t days : kYearDays) {
-    const std::int64_t year = days * base::kDayMs;
-    if (ms % year == 0) return count_of(ms / year, "year");
-  }
   for (std::size_t i = 0; i < kUnits.size(); ++i) {
     if (ms < kUnits[i].ms) continue;
     std::string text = fmt::format("{} {}", ms / kUnits[i].ms, kUnits[i].name);
@@ -123,7 +117,6 @@ std::string span_text(std::int64_t ms) {
 }
 
 std::string relative_text(std::int64_t ms, std::int64_t now_ms) {
-  if (ms == 0) return "-";
   const std::int64_t ahead = ms - now_ms;
   if (ahead > -base::kSecondMs && ahead < base::kSecondMs) return "now";
   // Whole seconds: a tenth says nothing about something that is seconds away.
@@ -132,8 +125,7 @@ std::string relative_text(std::int64_t ms, std::int64_t now_ms) {
 }
 
 std::string time_text(const google::protobuf::Timestamp& time) {
-  const std::int64_t ms = to_ms(time);
-  return ms == 0 ? "-" : base::format_time(ms);
+  return base::format_time(to_ms(time));
 }
 
 std::string local_text(std::string_view rfc3339) {

@@ -31,13 +31,14 @@ std::int64_t to_ms(const google::protobuf::Duration& span);
 void put_time(std::int64_t ms, google::protobuf::Timestamp* out);
 void put_span(std::int64_t ms, google::protobuf::Duration* out);
 
-// "350 ms", "1.2 s", "42 s", "7 h 58 min", "3 d 2 h", "1 year": two units at most.
+// "350 ms", "1.2 s", "42 s", "7 h 58 min", "3 d 2 h", "366 d": two units at most.
 std::string span_text(std::int64_t ms);
 
-// "in 7 h 58 min", "3 min ago", "now"; "-" for an absent time (0).
+// "in 7 h 58 min", "3 min ago", "now". Of a field that may be absent: only behind has_...(), since
+// 0 is a time like any other.
 std::string relative_text(std::int64_t ms, std::int64_t now_ms);
 
-// RFC 3339 UTC; "-" for an absent time.
+// RFC 3339 UTC; the same holds.
 std::string time_text(const google::protobuf::Timestamp& time);
 
 // "2026-11-30 00:00 +02:00" from "2026-11-30T00:00:00+02:00"; seconds only when they are not 0.

@@ -105,6 +105,28 @@ TEST(CliCalls, ADeleteWhoseAnswerWasLostIsDone) {
   EXPECT_EQ(ran.err.find("--request-id"), std::string::npos) << "the command has no such option";
 }
 
+TEST(CliCalls, AWaitThatTheServerEndsSaysHowToSurviveThat) {
+  FakeServer server;
+  server.stop();
+  const std::string hint = "the wait has ended, the job goes on; with --wait-for-server";
+  Ran ran = run({"job", "wait", "0g7k9", "--server", server.address()});
+  EXPECT_EQ(ran.code, 6);
+  EXPECT_NE(ran.err.find(hint), std::string::npos) << ran.err;
+  ran = run({"job", "wait", "0g7k9", "--server", server.address(), "--wait-for-server", "10ms"});
+  EXPECT_EQ(ran.code, 6);
+  EXPECT_EQ(ran.err.find(hint), std::string::npos) << ran.err;
+}
+
+TEST(CliCalls, APreviewNeedsASchedulerOrASchedule) {
+  const Ran ran = run({"scheduler", "preview"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err.rfind("error: INVALID_FIELD: SCHEDULER: give a saved SCHEDULER, or --cron or "
+                          "--every",
+                          0),
+            0U)
+      << ran.err;
+}
+
 TEST(CliCalls, WaitsForAServerOnlyWhenAsked) {
   FakeServer server;
   server.stop();

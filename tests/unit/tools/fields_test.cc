@@ -26,6 +26,7 @@ TEST(Fields, InstantsAreRfc3339OrTheBeginOfADay) {
   EXPECT_EQ(instant("2026-07-01", "Europe/Helsinki"), "2026-06-30T21:00:00Z");
   EXPECT_EQ(instant("2026-11-30", "+05:30"), "2026-11-29T18:30:00Z");
   EXPECT_EQ(instant("2026-11-30", "Nowhere/At-All"), "refused: --after");
+  EXPECT_EQ(instant("1970-01-01"), "1970-01-01T00:00:00Z");
   EXPECT_EQ(instant("2026-11-30T08:00:00"), "refused: --after");
   EXPECT_EQ(instant("tomorrow"), "refused: --after");
 }
@@ -103,6 +104,20 @@ TEST(Fields, RetryChangesWhatIsGivenAndLeavesTheRest) {
   EXPECT_EQ(policy.backoff().delays_size(), 0);
   flags.first = "1s";
   EXPECT_FALSE(flags.apply(&policy));
+}
+
+TEST(Fields, GivingUpIsSwitchedOffByTheWordNone) {
+  v1::RetryPolicy policy;
+  policy.set_max_attempts(7);
+  policy.mutable_give_up_after()->set_seconds(60);
+  RetryFlags flags;
+  flags.give_up_after = "none";
+  EXPECT_TRUE(flags.any());
+  ASSERT_TRUE(flags.apply(&policy));
+  EXPECT_FALSE(policy.has_give_up_after());
+  EXPECT_EQ(policy.max_attempts(), 7);
+  flags.give_up_after = "never";
+  EXPECT_EQ(flags.apply(&policy).error().field, "--give-up-after");
 }
 
 TEST(Fields, RetryNumbersOutOfTheirBoundsNameTheOption) {

@@ -55,6 +55,32 @@ TEST(JobLine, HoldsEveryFieldOfAJob) {
   EXPECT_EQ(other.retry().backoff().delays_size(), 2);
 }
 
+TEST(JobLine, SpellsValuesAsTheOptionsDo) {
+  const auto mode = [](const std::string& word) {
+    return parsed(R"({"retry": {"backoff": {"mode": ")" + word + "\"}}}").retry().backoff().mode();
+  };
+  EXPECT_EQ(mode("fixed"), v1::Backoff::MODE_FIXED);
+  EXPECT_EQ(mode("EXPONENTIAL"), v1::Backoff::MODE_EXPONENTIAL);
+  EXPECT_EQ(mode("MODE_LISTED"), v1::Backoff::MODE_LISTED);
+  const auto on_dead = [](const std::string& word) {
+    return parsed(R"({"dedup": {"onDead": ")" + word + "\"}}").dedup().on_dead();
+  };
+  EXPECT_EQ(on_dead("redrive"), v1::DedupPolicy::ON_DEAD_REDRIVE);
+  EXPECT_EQ(on_dead("Return"), v1::DedupPolicy::ON_DEAD_RETURN);
+  EXPECT_EQ(on_dead("ON_DEAD_REDRIVE"), v1::DedupPolicy::ON_DEAD_REDRIVE);
+
+  const v1::JobSpec job = parsed(R"({"runAt": "2026-11-30", "startDeadline": "2026-12-01",
+      "attemptTimeout": "none", "noAttemptTimeout": false, "retry": {"giveUpAfter": "none"}})");
+  EXPECT_EQ(job.run_at().seconds(), 1795996800) << "the day begins in UTC";
+  EXPECT_EQ(job.start_deadline().seconds(), 1795996800 + 86'400);
+  EXPECT_TRUE(job.no_attempt_timeout());
+  EXPECT_FALSE(job.has_attempt_timeout());
+  EXPECT_TRUE(job.has_retry());
+  EXPECT_FALSE(job.retry().has_give_up_after());
+  EXPECT_EQ(refused(R"({"runAt": "2026-02-30"})").message,
+            "\"2026-02-30\" is a date that does not exist");
+}
+
 TEST(JobLine, KnowsEachFieldOfTheMessage) {
   // A new field of JobSpec must find its name here.
   EXPECT_EQ(v1::JobSpec::descriptor()->field_count(), 14);

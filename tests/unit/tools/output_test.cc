@@ -78,13 +78,21 @@ TEST(Output, ErrorsNameReasonFieldMessageAndWayOut) {
   EXPECT_EQ(way_out(error), "");
 }
 
+TEST(Output, AFieldIsSaidOnce) {
+  Error error = usage_error("request_id", "request_id: this request id was used");
+  drop_repeated_field(&error);
+  EXPECT_EQ(error_line(error), "error: INVALID_FIELD: request_id: this request id was used");
+  drop_repeated_field(&error);
+  EXPECT_EQ(error.message, "this request id was used");
+}
+
 TEST(Output, AdviceIsOnlyForReasonsThatExist) {
   // Those of the server's table; the transport's own are the other two.
   for (const char* reason :
        {"QUEUE_NOT_FOUND", "JOB_NOT_FOUND", "SCHEDULER_NOT_FOUND", "NAMESPACE_NOT_FOUND",
         "BAD_JOB_ID", "BUSINESS_KEY_CONFLICT", "ETAG_MISMATCH", "ALREADY_FINAL", "JOB_RUNNING",
         "NOT_DEAD", "NOT_FINAL", "QUEUE_NOT_EMPTY", "QUEUE_IN_USE", "QUEUE_FULL",
-        "BUSINESS_KEY_NEEDS_TIME"}) {
+        "BUSINESS_KEY_NEEDS_TIME", "DRAINING"}) {
     Error error;
     error.reason = reason;
     EXPECT_NE(way_out(error), "") << reason;

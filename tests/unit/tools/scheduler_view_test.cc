@@ -43,7 +43,7 @@ TEST(SchedulerView, ADeclarationSaysWhatItDecided) {
             "  first  2026-11-30 00:00 +02:00  in 7 h 58 min, business date 2026-11-29      "
             "starts from now, nothing past is run\n"
             "  a run still going: allow (queue \"invoices\" runs 1 at a time) · missed while down: "
-            "all, at most 1000, not older than 1 year\n");
+            "all, at most 1000, not older than 365 d\n");
   EXPECT_TRUE(contains(upsert_text(response, 0, kView), "has no limit"));
   EXPECT_FALSE(contains(upsert_text(response, std::nullopt, kView), "queue \""));
 }
@@ -67,7 +67,7 @@ TEST(SchedulerView, APreviewMarksChangesOfTheClocks) {
     ticks { nominal_time { seconds: 1806111000 } local_time: "2027-03-27T03:30:00+02:00" }
     ticks { nominal_time { seconds: 1806195600 } local_time: "2027-03-28T04:00:00+03:00"
             mark: MARK_GAP note: "03:30 does not exist that day" })");
-  EXPECT_EQ(preview_text(response),
+  EXPECT_EQ(preview_text(response, false),
             "2027-03-27 03:30 +02:00\n"
             "2027-03-28 04:00 +03:00   03:30 does not exist that day\n");
   EXPECT_EQ(preview_json(response),
@@ -78,6 +78,19 @@ TEST(SchedulerView, APreviewMarksChangesOfTheClocks) {
             "  {\"time\": \"2027-03-28T01:00:00Z\", \"localTime\": \"2027-03-28T04:00:00+03:00\", "
             "\"businessDate\": \"\", \"note\": \"03:30 does not exist that day\"}]}\n");
   EXPECT_EQ(preview_json({}), "{\"times\": [],\n \"ticks\": []}\n");
+}
+
+TEST(SchedulerView, APreviewShowsTheEpochAndBusinessDates) {
+  const auto response = message<v1::PreviewSchedulerResponse>(R"(
+    ticks { nominal_time { seconds: 0 } local_time: "1970-01-01T00:00:00Z"
+            business_date: "1969-12-31" note: "a note" })");
+  EXPECT_TRUE(contains(preview_json(response), "{\"times\": [\"1970-01-01T00:00:00Z\"]"));
+  EXPECT_EQ(preview_text(response, true),
+            "1970-01-01 00:00 +00:00   business date 1969-12-31   a note\n");
+}
+
+TEST(SchedulerView, TheDefaultCatchUpWindowIsShownAsItIs) {
+  EXPECT_EQ(catch_up_text({}), "the latest, not older than 366 d");
 }
 
 TEST(SchedulerView, RunsTellWhatBecameOfTheirTicks) {
@@ -99,8 +112,15 @@ TEST(SchedulerView, RunsTellWhatBecameOfTheirTicks) {
   EXPECT_EQ(run_cells(missed, kView).back(), "61 ticks; PAUSED");
   EXPECT_TRUE(contains(run_cells(missed, kView)[1], " to "));
   const auto skipped = message<v1::Run>(R"(tick_count: 1 outcome: OUTCOME_SKIPPED
-                                           reason: "RUN_UNFINISHED" job_id: "0g7c1")");
-  EXPECT_EQ(run_cells(skipped, kView).back(), "RUN_UNFINISHED; job 0g7c1 in the way");
+                                           reason: "RUN_UNFINISHED" job_id: "0g7c1"
+    job { id: "0g7c1" state: JOB_STATE_RUNNING attempt_count: 2
+          attempts { number: 1 worker_id: "w-7f" outcome: ATTEMPT_OUTCOME_LOST }
+          attempts { number: 2 worker_id: "w-2a" } })");
+  const auto cells = run_cells(skipped, kView);
+  EXPECT_EQ(cells.back(), "RUN_UNFINISHED; job 0g7c1 in the way");
+  EXPECT_EQ((std::vector<std::string>{cells.begin() + 3, cells.begin() + 7}),
+            (std::vector<std::string>{"-", "-", "-", "-"}))
+      << "the job in the way is not its own";
 }
 
 TEST(SchedulerView, ListsShowTicksNextAndPause) {

@@ -16,9 +16,9 @@ TEST(Text, SpansHaveTwoUnitsAtMost) {
   EXPECT_EQ(span_text(90'000), "1 min 30 s");
   EXPECT_EQ(span_text((7 * 60 + 58) * 60'000LL + 30'000), "7 h 58 min");
   EXPECT_EQ(span_text(50 * 3'600'000LL), "2 d 2 h");
-  EXPECT_EQ(span_text(365 * 86'400'000LL), "1 year");
+  EXPECT_EQ(span_text(365 * 86'400'000LL), "365 d");
   EXPECT_EQ(span_text(400 * 86'400'000LL), "400 d");
-  EXPECT_EQ(span_text(366 * 86'400'000LL), "1 year");
+  EXPECT_EQ(span_text(366 * 86'400'000LL), "366 d");
   EXPECT_EQ(span_text(-90'000), "-1 min 30 s");
 }
 
@@ -27,7 +27,14 @@ TEST(Text, TimesAreRelativeForPeople) {
   EXPECT_EQ(relative_text(now, now), "now");
   EXPECT_EQ(relative_text(now + 5'400, now), "in 5 s");
   EXPECT_EQ(relative_text(now - 180'000, now), "3 min ago");
-  EXPECT_EQ(relative_text(0, now), "-");
+}
+
+TEST(Text, TheEpochIsATimeLikeAnyOther) {
+  EXPECT_EQ(relative_text(0, 60'000), "1 min ago");
+  google::protobuf::Timestamp time;
+  EXPECT_EQ(time_text(time), "1970-01-01T00:00:00Z");
+  put_time(-1'000, &time);
+  EXPECT_EQ(time_text(time), "1969-12-31T23:59:59Z");
 }
 
 TEST(Text, LocalTimesLeaveOutSecondsThatAreZero) {
