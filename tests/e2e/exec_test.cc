@@ -169,9 +169,12 @@ TEST_F(ExecTest, CodeZeroAfterTermIsNoSuccess) {
   driver::Process next = start_shell_worker();
   job = finished(interrupted);
   EXPECT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED);
-  ASSERT_EQ(job.attempts_size(), 2);
-  EXPECT_EQ(job.attempts(0).outcome(), v1::ATTEMPT_OUTCOME_RELEASED);
-  EXPECT_EQ(job.attempts(0).failure().type(), "SHUTDOWN");
+  // The poll that was still out may have brought it once more, for nothing.
+  ASSERT_GE(job.attempts_size(), 2);
+  for (int i = 0; i + 1 < job.attempts_size(); ++i) {
+    EXPECT_EQ(job.attempts(i).outcome(), v1::ATTEMPT_OUTCOME_RELEASED);
+    EXPECT_EQ(job.attempts(i).failure().type(), "SHUTDOWN");
+  }
 }
 
 TEST_F(ExecTest, KilledWorkerTakesItsChildAlong) {
