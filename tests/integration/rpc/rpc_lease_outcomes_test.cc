@@ -153,7 +153,7 @@ TEST_F(RpcLeaseOutcomesTest, TheLargestAnswersFitTogether) {
   for (int i = 0; i < 34; ++i) enqueue("q", payload);
   auto request = lease_request("q", 1'000);
   for (const auto& job : held.jobs()) {
-    add_success(&request, job)->set_log_tail(std::string(8 * 1024 + 1, 'x'));  // refused alone
+    add_success(&request, job)->set_log_tail(std::string(8 * 1024 + 256, 'x'));  // too long
   }
   ASSERT_GT(request.ByteSizeLong(), std::size_t{8} << 20);
   EXPECT_EQ(reason_of(refused<v1::LeaseJobsResponse>(workers(), &Workers::LeaseJobs, request)),

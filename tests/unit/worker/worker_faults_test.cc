@@ -182,7 +182,7 @@ TEST_F(WorkerTest, WorkGoesOnThroughARestartOfTheServer) {
 
 TEST_F(WorkerTest, LostAnswerToAFinishIsRepeated) {
   make().handle("k", [this](Context&) {
-    wait_for_parked_poll();
+    wait_for_parked_polls();
     return Outcome::succeed();
   });
   server_.next("FinishJobs", Trouble::kLoseAnswer);
@@ -312,7 +312,7 @@ TEST_F(WorkerTest, SpentRequestIdIsReplaced) {
 
 TEST_F(WorkerTest, BusyServerIsAskedLater) {
   make().handle("k", [this](Context&) {
-    wait_for_parked_poll();
+    wait_for_parked_polls();
     return Outcome::succeed();
   });
   server_.next("LeaseJobs", Trouble::kBusy);
@@ -323,10 +323,10 @@ TEST_F(WorkerTest, BusyServerIsAskedLater) {
 }
 
 TEST_F(WorkerTest, OutcomesPileUpWhileACallIsOut) {
-  constexpr int kJobs = 50;
+  constexpr int kJobs = 50;  // so many slots have two lease loops
   std::atomic<int> returned{0};
   make(kJobs).handle("k", [&](Context&) {
-    if (++returned == 1) wait_for_parked_poll();
+    if (++returned == 1) wait_for_parked_polls(2);
     return Outcome::succeed();
   });
   server_.next("FinishJobs", Trouble::kHang);

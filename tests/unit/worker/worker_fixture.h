@@ -67,9 +67,9 @@ class WorkerTest : public ::testing::Test {
       EXPECT_TRUE(stop());
     }
   }
-  // Outcomes then go by FinishJobs.
-  void wait_for_parked_poll() {
-    EXPECT_TRUE(server_.wait_until([&] { return server_.leases_at_once == 1; }));
+  // Until every lease loop of the worker waits at the server: outcomes then go by FinishJobs.
+  void wait_for_parked_polls(int lanes = 1) {
+    EXPECT_TRUE(server_.wait_until([&] { return server_.leases_at_once == lanes; }));
   }
   // The one outcome that was accepted.
   v1::FinishItem finished() {

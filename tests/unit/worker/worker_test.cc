@@ -132,7 +132,7 @@ TEST_F(WorkerTest, OutcomesGoWithTheNextLeaseCall) {
 // The poll is parked for the other slot, for as long as there is nothing.
 TEST_F(WorkerTest, OutcomesDoNotWaitForAParkedPoll) {
   make(2).handle("k", [this](Context&) {
-    wait_for_parked_poll();
+    wait_for_parked_polls();
     return Outcome::succeed();
   });
   server_.give("k");
