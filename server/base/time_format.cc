@@ -161,7 +161,9 @@ Result<std::int64_t> parse_time(std::string_view text) {
   }
   if (!reader.at_end()) return bad_time(text, "it does not have the form of RFC 3339");
   if (!is_date(date)) return bad_time(text, "the date does not exist");
-  if (hour > 23 || minute > 59 || second > 59) return bad_time(text, "the hour does not exist");
+  if (hour > 23) return bad_time(text, "the hour does not exist");
+  if (minute > 59) return bad_time(text, "the minute does not exist");
+  if (second > 59) return bad_time(text, "the second does not exist (leap seconds neither)");
 
   const std::int64_t seconds =
       days_from_civil(date) * 86'400 + hour * 3'600 + (minute - offset_minutes) * 60 + second;

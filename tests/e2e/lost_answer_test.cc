@@ -385,7 +385,8 @@ TEST_F(LostAnswerTest, LeaseWithOutcomesGivesTheSameTokensAndFindsThemEnded) {
     EXPECT_EQ(answer.jobs(0).fencing_token(), first.jobs(0).fencing_token());
   }
   EXPECT_EQ(job(done).result().data(), "the result");
-  EXPECT_EQ(job(done).attempts(0).ended_seq(), job(next).attempts(0).granted_seq());
+  // Not with the same commit: the first window of the queue had to be read in between.
+  EXPECT_LE(job(done).attempts(0).ended_seq(), job(next).attempts(0).granted_seq());
   EXPECT_EQ(counters().succeeded(), 1);
   EXPECT_EQ(counters().running(), 1);
 }

@@ -43,7 +43,8 @@ TEST(ParseTime, SaysWhatIsWrong) {
       {"2026-13-01T00:00:00Z", "date does not exist"},
       {"0000-01-01T00:00:00Z", "date does not exist"},
       {"2026-11-30T24:00:00Z", "hour does not exist"},
-      {"2026-11-30T23:59:60Z", "hour does not exist"},
+      {"2026-11-30T23:59:60Z", "second does not exist"},
+      {"2026-11-30T23:60:00Z", "minute does not exist"},
       {"2026-11-30T00:00:00+24:00", "offset does not exist"},
       {"0001-01-01T00:00:00+01:00", "out of range"},
       {"9999-12-31T23:59:59-00:01", "out of range"}};
