@@ -202,6 +202,7 @@ TEST_F(WorkerTest, StopLetsHandlersFinishAndEndsThePoll) {
   server_.give("k");
   start();
   started.wait();
+  wait_for_parked_polls();
   worker_->stop();
   // The parked poll is ended by a repeat with its id that does not wait.
   ASSERT_TRUE(server_.wait_until([&] {
