@@ -55,6 +55,7 @@ struct TimerKey {
   std::int64_t due_ms = 0;
   TimerKind kind{};
   JobKey job;
+  // NOLINTNEXTLINE(modernize-use-nullptr)
   friend auto operator<=>(const TimerKey&, const TimerKey&) = default;
 };
 std::string timer(const TimerKey& key);

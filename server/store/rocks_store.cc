@@ -209,9 +209,8 @@ rocksdb::Status RocksStore::get_values(const rocksdb::Snapshot* snapshot,
     // A payload is read once: it would only push more useful blocks out of the cache.
     options.fill_cache = !in_payload_family(get.keyspace);
     std::string value;
-    const rocksdb::Status status =
-        database_->db->Get(options, database_->family(get.keyspace),
-                           tagged_key(tag_of(get.keyspace), get.key), &value);
+    rocksdb::Status status = database_->db->Get(options, database_->family(get.keyspace),
+                                                tagged_key(tag_of(get.keyspace), get.key), &value);
     if (status.IsNotFound()) continue;
     if (!status.ok()) return status;
     result->values[i] = std::move(value);
