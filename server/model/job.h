@@ -198,6 +198,7 @@ struct FinalRecord {
   std::vector<Attempt> history;
 };
 
+// decode(): false for damage, as for all records; what the target then holds is worth nothing.
 std::string encode(const JobBody& body);
 bool decode(std::string_view bytes, JobBody* body);
 std::string encode(const Side& side);
