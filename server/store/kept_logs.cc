@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
+
+#include "store/log_scan.h"
 
 namespace rota::store {
 
@@ -34,22 +35,17 @@ std::optional<Failure> keep_logs(const std::string& data_directory,
                                  const std::string& database_path, std::uint64_t first_log,
                                  const std::string& name) {
   const std::string all = data_directory + "/kept_logs";
-  const std::string folder = all + "/" + name;
+  const fs::path folder = all + "/" + name;
   std::error_code error;
   fs::remove_all(folder, error);
   if (!error) fs::create_directories(folder, error);
-  if (error) return failed(error, "create " + folder);
-  for (auto entry = fs::directory_iterator(database_path, error);
-       !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    const fs::path& log = entry->path();
-    if (log.extension() != ".log") continue;
-    if (std::strtoull(log.stem().c_str(), nullptr, 10) < first_log) continue;
+  if (error) return failed(error, "create " + folder.string());
+  for (const std::string& log : log_files(database_path, first_log)) {
     std::error_code linked;
-    fs::create_hard_link(log, folder / log.filename(), linked);
-    if (linked) return failed(linked, "keep " + log.string() + " in " + folder);
+    fs::create_hard_link(log, folder / fs::path(log).filename(), linked);
+    if (linked) return failed(linked, "keep " + log + " in " + folder.string());
   }
-  if (error) return failed(error, "list " + database_path);
-  for (const std::string& path : {folder, all, data_directory}) {
+  for (const std::string& path : {folder.string(), all, data_directory}) {
     if (auto failure = sync_directory(path)) return failure;
   }
   return std::nullopt;

@@ -189,7 +189,7 @@ std::optional<LogDamage> find_damage_in_logs(const std::string& database_path) {
   return std::nullopt;
 }
 
-std::optional<LogVerdict> judge_logs(const std::string& database_path, std::uint64_t first_log) {
+std::vector<std::string> log_files(const std::string& database_path, std::uint64_t first_log) {
   std::vector<std::pair<std::uint64_t, std::string>> logs;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(database_path, error)) {
@@ -198,8 +198,16 @@ std::optional<LogVerdict> judge_logs(const std::string& database_path, std::uint
     if (number >= first_log) logs.emplace_back(number, entry.path().string());
   }
   std::sort(logs.begin(), logs.end());
+  std::vector<std::string> files;
+  for (auto& [number, file] : logs) files.push_back(std::move(file));
+  return files;
+}
+
+std::optional<LogVerdict> judge_logs(const std::string& database_path, std::uint64_t first_log) {
   Walk walk;
-  for (const auto& [number, path] : logs) walk.file(path, number);
+  for (const std::string& file : log_files(database_path, first_log)) {
+    walk.file(file, log_number(file));
+  }
   const auto& damage = walk.damage() ? walk.damage() : walk.zeros();
   if (!damage) return std::nullopt;
   return LogVerdict{*damage, walk.number(), walk.batches(), walk.good_after()};

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace rota::store {
 
@@ -21,6 +22,9 @@ struct LogDamage {
 std::optional<LogDamage> find_damage_in_log(const std::string& path);
 // The first damaged one of the manifests and logs of a database, by name.
 std::optional<LogDamage> find_damage_in_logs(const std::string& database_path);
+
+// The logs of a database from `first_log` on, in the order in which they were written.
+std::vector<std::string> log_files(const std::string& database_path, std::uint64_t first_log);
 
 struct LogVerdict {
   // Also zeros up to the end of the last log, which are the damage if a batch is cut off by them.

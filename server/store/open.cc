@@ -62,7 +62,7 @@ class Opening {
     health.arm();
     return store;
   }
-  // A failure of a RocksDB thread during the open.
+  // A failure of a file or of a RocksDB thread during the open.
   std::optional<Failure> background_failure() const {
     return database_ ? database_->health->first() : std::nullopt;
   }
@@ -130,6 +130,7 @@ class Opening {
     const std::optional<LogVerdict> verdict = replay.verdict();
     const bool gap = !replay.gap().empty();
     if (!verdict && !gap) return damage;  // not in a log
+    if (replay.begin_is_missing()) return damage;
     rocks.logs = LogMode::kUpToDamage;
     const auto good = last_good(rocks);
     if (!good) return damage;
@@ -187,6 +188,11 @@ class Opening {
 
   std::string acknowledged_text() const {
     return "; batch " + std::to_string(acked_->value()) + " was acknowledged (file acked_seq)";
+  }
+
+  std::string logs_text() const {
+    const std::string& files = database_->replay->files();
+    return files.empty() ? "; there were no logs" : "; its logs were " + files;
   }
 
   // What the operator can do. The number must be named, so that nobody gives up more than was said.
@@ -268,7 +274,7 @@ class Opening {
       return std::nullopt;
     }
     return with_choices(damage("acknowledged data is missing: the database ends at batch " +
-                               std::to_string(commit_.seq) + acknowledged_text()),
+                               std::to_string(commit_.seq) + acknowledged_text() + logs_text()),
                         commit_.seq);
   }
 
@@ -321,7 +327,8 @@ OpenResult open_store_on(std::shared_ptr<rocksdb::FileSystem> file_system,
   }
   Opening opening(std::move(file_system), options, std::get<DataDirectory>(std::move(directory)));
   result.failure = opening.run();
-  if (!result.failure) result.failure = opening.background_failure();
+  // The first failure of the device is the cause of whatever failed after it.
+  if (auto first = opening.background_failure()) result.failure = std::move(first);
   if (result.failure) return result;
   result.store = opening.finish(executor, &result.info);
   const auto took = std::chrono::steady_clock::now() - begin;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/rocks_open.h"
 
+#include <filesystem>
+#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -47,6 +49,21 @@ bool RocksDatabase::has_rows() const {
 namespace {
 
 // The status of a failed open names no place; the files and the warning before it do.
+// RocksDB opens whatever CURRENT names, and calls it an I/O error when that does not exist.
+std::optional<Failure> check_current(const std::string& path) {
+  std::ifstream in(path + "/CURRENT", std::ios::binary);
+  if (!in) return std::nullopt;  // to be created, or for RocksDB to say what is wrong
+  std::string text;
+  std::getline(in, text);
+  std::error_code ignored;
+  if (text.rfind("MANIFEST-", 0) == 0 && text.find('/') == std::string::npos && !in.eof() &&
+      std::filesystem::exists(path + "/" + text, ignored)) {
+    return std::nullopt;
+  }
+  return Failure{FailureKind::kDamage,
+                 path + "/CURRENT does not name a MANIFEST file that is there"};
+}
+
 void explain_damage(const std::string& path, const DamageLogger& log, const LogReplay& replay,
                     Failure* failure) {
   if (failure->kind != FailureKind::kDamage) return;
@@ -66,6 +83,8 @@ void explain_damage(const std::string& path, const DamageLogger& log, const LogR
 std::unique_ptr<RocksDatabase> open_rocks(const RocksOpenOptions& options,
                                           std::shared_ptr<rocksdb::FileSystem> file_system,
                                           std::optional<Failure>* failure) {
+  *failure = check_current(options.path);
+  if (*failure) return nullptr;
   auto opened = std::make_unique<RocksDatabase>();
   opened->health = std::make_shared<Health>(options.on_fatal);
   opened->env = rocksdb::NewCompositeEnv(watch_files(std::move(file_system), opened->health));
