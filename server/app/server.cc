@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "app/accepted_loss.h"
 #include "app/clock_check.h"
 #include "app/exit_code.h"
 #include "base/log.h"
@@ -114,6 +115,16 @@ std::optional<Stop> Server::open_store() {
     open.sizes.write_buffers_bytes = static_cast<std::size_t>(options.store_write_buffer_bytes);
     open.sizes.block_cache_bytes = static_cast<std::size_t>(options.store_block_cache_bytes);
     open.sizes.wal_bytes = static_cast<std::uint64_t>(options.store_max_wal_bytes);
+    open.sizes.low_space_bytes = static_cast<std::uint64_t>(options.store_low_space_bytes);
+    open.sizes.no_space_bytes = static_cast<std::uint64_t>(options.store_no_space_bytes);
+    open.sizes.ballast_bytes = static_cast<std::uint64_t>(options.store_ballast_bytes);
+    if (open.sizes.low_space_bytes < open.sizes.no_space_bytes) {
+      return Stop{kExitConfig,
+                  "configuration: store.low_space_bytes is less than store.no_space_bytes"};
+    }
+    if (options.accept_loss_after > 0) {
+      open.accept_loss_after = static_cast<core::CommitSeq>(options.accept_loss_after);
+    }
     open.on_fatal = [this](const store::Failure& failure) {
       fail({failure.exit_code(), failure.describe()});
     };
@@ -128,9 +139,28 @@ std::optional<Stop> Server::open_store() {
                              {"created", opened.info.created},
                              {"commit_seq", opened.info.recovered_seq},
                              {"open_ms", opened.info.open_ms}});
+    if (auto stop = note_open(opened.info)) return stop;
   }
   facts_.server_epoch = store_->epoch();
   if (store_->pressure() == core::Pressure::kReadOnly) return disk_full(setup_.options.data);
+  return std::nullopt;
+}
+
+// What an operator should know of how the store was found.
+std::optional<Stop> Server::note_open(const store::StoreInfo& info) {
+  if (!info.torn_log.empty()) log::warn("torn log", {{"finding", info.torn_log}});
+  if (info.gave_up_ballast) {
+    log::warn("ballast given up",
+              {{"finding", "the disk was full; no new work is taken until there is room again"}});
+  }
+  if (!info.no_ballast.empty()) log::warn("no ballast", {{"reason", info.no_ballast}});
+  if (!info.loss_accepted) return std::nullopt;
+  log::warn("loss accepted",
+            {{"last_batch", info.recovered_seq}, {"incarnation", store_->incarnation()}});
+  executor_.set_prefer_inline(true);
+  if (const auto jumped = jump_tokens(*store_); !jumped) {
+    return Stop{kExitIo, jumped.error().message};
+  }
   return std::nullopt;
 }
 

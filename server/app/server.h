@@ -82,6 +82,7 @@ class Server {
   explicit Server(ServerSetup setup);
   std::optional<Stop> check_address();
   std::optional<Stop> open_store();
+  std::optional<Stop> note_open(const store::StoreInfo& info);
   std::optional<Stop> check_clock();
   std::optional<Stop> load_engine();
   void start_loop();

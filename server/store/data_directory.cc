@@ -237,9 +237,9 @@ std::optional<Failure> DataDirectory::write_identity(const StoreIdentity& identi
   return sync_entries();
 }
 
-std::optional<std::uint64_t> DataDirectory::free_bytes() const {
+std::optional<std::uint64_t> free_bytes_at(const std::string& path) {
   struct statvfs space {};
-  if (::statvfs(path_.c_str(), &space) != 0) return std::nullopt;
+  if (::statvfs(path.c_str(), &space) != 0) return std::nullopt;
   return static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize;
 }
 

@@ -53,8 +53,6 @@ class DataDirectory {
   // Replaces the file as a whole; durable when it returns nothing.
   std::optional<Failure> write_identity(const StoreIdentity& identity) const;
 
-  // What its file system has left for this process; nullopt when it does not say.
-  std::optional<std::uint64_t> free_bytes() const;
   std::string file(const char* name) const { return path_ + "/" + name; }
   // Makes created and renamed entries durable.
   std::optional<Failure> sync_entries() const;
@@ -67,6 +65,9 @@ class DataDirectory {
   int directory_ = -1;
   int lock_ = -1;
 };
+
+// What the file system of a directory has left for this process; nullopt when it does not say.
+std::optional<std::uint64_t> free_bytes_at(const std::string& path);
 
 // A random (version 4) UUID.
 std::string new_store_id();

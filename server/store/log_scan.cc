@@ -79,14 +79,19 @@ Record record_at(std::string_view rest, std::size_t room_in_block) {
 
 // Whether the record is proof that the batch before it was whole. The open itself writes a batch
 // without a change at the begin of a new log.
+bool is_begin(const Record& record) {
+  return record.look == Look::kGood && (record.type == kFull || record.type == kFirst);
+}
 bool begins_a_batch(const Record& record) {
-  if (record.look != Look::kGood || (record.type != kFull && record.type != kFirst)) return false;
+  if (!is_begin(record)) return false;
   return record.data.size() < kBatchHeaderBytes || u32_at(record.data, kBatchCountAt) != 0;
 }
 
 // Goes through one file or several, one after the other, block by block.
 class Walk {
  public:
+  // `batches`: the records are batches, and one without a change says nothing.
+  explicit Walk(bool batches = true) : batch_records_(batches) {}
   void file(const std::string& path, std::uint64_t number = 0) {
     if (!damage_) {
       number_ = number;
@@ -115,7 +120,7 @@ class Walk {
     std::size_t at = 0;
     while (at + kHeaderBytes <= block.size()) {
       const Record record = record_at(block.substr(at), kBlockBytes - at);
-      if (damage_ && begins_a_batch(record)) {
+      if (damage_ && proves(record)) {
         good_after_ = LogDamage{path, begin + at};
         return;
       }
@@ -143,17 +148,22 @@ class Walk {
     for (std::size_t at = from; at + kHeaderBytes <= block.size(); ++at) {
       const unsigned type = byte_at(block, at + 6);
       if (type != kFull && type != kFirst) continue;
-      if (begins_a_batch(record_at(block.substr(at), kBlockBytes - at))) {
+      if (proves(record_at(block.substr(at), kBlockBytes - at))) {
         good_after_ = LogDamage{path, begin + at};
         return;
       }
     }
   }
 
+  bool proves(const Record& record) const {
+    return batch_records_ ? begins_a_batch(record) : is_begin(record);
+  }
+
   void note_damage(LogDamage damage) {
     if (!damage_) damage_ = std::move(damage);
   }
 
+  const bool batch_records_;
   std::optional<LogDamage> damage_;
   std::optional<LogDamage> good_after_;
   std::optional<LogDamage> zeros_;
@@ -187,6 +197,13 @@ std::optional<LogDamage> find_damage_in_logs(const std::string& database_path) {
     if (auto damage = find_damage_in_log(name)) return damage;
   }
   return std::nullopt;
+}
+
+std::optional<LogDamage> torn_end_of(const std::string& path) {
+  Walk walk(/*batches=*/false);
+  walk.file(path);
+  if (walk.good_after()) return std::nullopt;
+  return walk.damage() ? walk.damage() : walk.zeros();
 }
 
 std::vector<std::string> log_files(const std::string& database_path, std::uint64_t first_log) {

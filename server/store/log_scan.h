@@ -23,6 +23,10 @@ std::optional<LogDamage> find_damage_in_log(const std::string& path);
 // The first damaged one of the manifests and logs of a database, by name.
 std::optional<LogDamage> find_damage_in_logs(const std::string& database_path);
 
+// Where a manifest or log ends in a damage that no whole record follows, of whatever kind it is;
+// also in zeros.
+std::optional<LogDamage> torn_end_of(const std::string& path);
+
 // The logs of a database from `first_log` on, in the order in which they were written.
 std::vector<std::string> log_files(const std::string& database_path, std::uint64_t first_log);
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/open.h"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 #include <variant>
 
-#include "base/names.h"
 #include "store/acked_seq.h"
 #include "store/data_directory.h"
 #include "store/kept_logs.h"
@@ -14,7 +12,9 @@
 #include "store/rocks_key.h"
 #include "store/rocks_open.h"
 #include "store/rocks_store.h"
+#include "store/space_watch.h"
 #include "store/store_record.h"
+#include "store/torn_manifest.h"
 #include "store/upgrade.h"
 
 namespace rota::store {
@@ -23,16 +23,18 @@ namespace {
 
 constexpr char kWitnessFile[] = "acked_seq";
 
-std::string size_text(std::uint64_t bytes) {
-  return base::format_bytes(static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, INT64_MAX)));
-}
-
 // The steps of one open, in order; each returns what stops it. Members are what is known so far.
 class Opening {
  public:
   Opening(std::shared_ptr<rocksdb::FileSystem> file_system, const OpenOptions& options,
           DataDirectory directory)
-      : file_system_(std::move(file_system)), options_(options), directory_(std::move(directory)) {}
+      : file_system_(std::move(file_system)),
+        options_(options),
+        directory_(std::move(directory)),
+        space_(
+            options.sizes, Ballast(directory_.path(), options.sizes.ballast_bytes),
+            options.free_bytes ? options.free_bytes
+                               : [path = directory_.path()] { return free_bytes_at(path); }) {}
 
   std::optional<Failure> run() {
     if (auto failure = look_at_files()) return failure;
@@ -54,10 +56,14 @@ class Opening {
     info->acked_seq = acked_->value();
     info->loss_accepted = loss_accepted_;
     info->torn_log = torn_log_;
+    info->gave_up_ballast = space_.gave_up_ballast();
+    if (!options_.read_only) {
+      if (const auto failure = space_.tend_ballast()) info->no_ballast = failure->text;
+    }
     Health& health = *database_->health;
     RocksStore::Parts parts{
         std::move(directory_), std::move(database_), std::move(*acked_), record_, commit_,
-        options_.sizes,        options_.read_only,   loss_accepted_};
+        options_.read_only,    loss_accepted_,       std::move(space_)};
     auto store = std::make_unique<RocksStore>(std::move(parts), executor);
     health.arm();
     return store;
@@ -68,14 +74,9 @@ class Opening {
   }
 
  private:
-  std::optional<Failure> look_at_space() const {
-    const auto free = directory_.free_bytes();
-    if (options_.read_only || !free || *free >= options_.sizes.open_space_bytes) {
-      return std::nullopt;
-    }
-    return Failure{FailureKind::kDiskFull,
-                   directory_.path() + ": " + size_text(*free) + " are free in its file system, " +
-                       size_text(options_.sizes.open_space_bytes) + " are needed to open it"};
+  std::optional<Failure> look_at_space() {
+    if (options_.read_only) return std::nullopt;
+    return space_.make_room(directory_.path());
   }
 
   Failure damage(std::string text) const {
@@ -113,6 +114,22 @@ class Opening {
     rocks.read_only = options_.read_only;
     rocks.sizes = options_.sizes;
     rocks.on_fatal = options_.on_fatal;
+    manifest_ = current_manifest(rocks.path);
+    auto failure = open_rocks_here(rocks);
+    if (!failure || failure->kind != FailureKind::kDamage || options_.read_only) return failure;
+    auto torn = TornManifest::find(rocks.path);
+    if (!torn) return failure;
+    if (auto stopped = torn->cut(directory_.path())) return stopped;
+    if (open_rocks_here(rocks)) {
+      // Not only torn: what is missing now had been synced.
+      if (auto stopped = torn->put_back()) return stopped;
+      return failure;
+    }
+    torn_log_ = torn->text();
+    return std::nullopt;
+  }
+
+  std::optional<Failure> open_rocks_here(RocksOpenOptions rocks) {
     rocks.replay = std::make_shared<LogReplay>(rocks.path);
     std::optional<Failure> failure;
     database_ = open_rocks(rocks, file_system_, &failure);
@@ -192,7 +209,8 @@ class Opening {
 
   std::string logs_text() const {
     const std::string& files = database_->replay->files();
-    return files.empty() ? "; there were no logs" : "; its logs were " + files;
+    return (files.empty() ? "; there were no logs" : "; its logs were " + files) +
+           ", its files were listed in " + manifest_;
   }
 
   // What the operator can do. The number must be named, so that nobody gives up more than was said.
@@ -299,6 +317,7 @@ class Opening {
   const std::shared_ptr<rocksdb::FileSystem> file_system_;
   const OpenOptions& options_;
   DataDirectory directory_;
+  SpaceWatch space_;
   std::optional<StoreIdentity> identity_;
   bool creating_ = false;
   std::unique_ptr<RocksDatabase> database_;
@@ -308,6 +327,7 @@ class Opening {
   std::optional<core::CommitSeq> expected_seq_;  // of a log that was not replayed to its end
   bool loss_accepted_ = false;
   std::string torn_log_;
+  std::string manifest_;  // as found
 };
 
 }  // namespace

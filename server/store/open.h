@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@ struct StoreSizes {
   std::uint64_t no_space_bytes = 192U << 20;
   // Less than this free, and a store is not opened: what the open writes itself would not fit.
   std::uint64_t open_space_bytes = 16U << 20;
+  // Held back for the open after a stop at no_space_bytes; 0: nothing. See ballast.h.
+  std::uint64_t ballast_bytes = 0;
   bool paranoid_file_checks = false;  // reads each new file back once; for tests
 };
 
@@ -38,6 +41,8 @@ struct OpenOptions {
   // the refusal of the damaged store named; where nothing is lost it means nothing.
   std::optional<core::CommitSeq> accept_loss_after;
   StoreSizes sizes;
+  // Free bytes of the file system, for tests; unset: what it says itself.
+  std::function<std::optional<std::uint64_t>()> free_bytes;
   // What to do at the first failure after the open; see failure.h. The store is poisoned before it
   // is called: nothing is acknowledged any more, whether or not the function returns.
   FatalFn on_fatal;
@@ -57,6 +62,11 @@ struct StoreInfo {
   // One sentence about the last batch of the log, torn while nobody had been told of it, which was
   // left out; empty when there was none.
   std::string torn_log;
+  // The disk was full and the ballast is given up: no new work is taken until there is room for
+  // another one.
+  bool gave_up_ballast = false;
+  // Why there is no ballast although there is room for it; empty otherwise.
+  std::string no_ballast;
 };
 
 struct OpenResult {

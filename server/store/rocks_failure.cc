@@ -29,6 +29,15 @@ Failure rocks_failure(const rocksdb::Status& status, std::string_view what) {
   return {kind_of(status), std::move(text)};
 }
 
+void Health::tell(const Failure& failure) {
+  if (on_fatal_ && !told_.exchange(true)) on_fatal_(failure);
+}
+
+void Health::arm() {
+  armed_ = true;
+  if (const auto failure = first()) tell(*failure);
+}
+
 void Health::fail(Failure failure) {
   {
     std::lock_guard lock(mutex_);
@@ -36,7 +45,7 @@ void Health::fail(Failure failure) {
     first_ = failure;
     failed_.store(true, std::memory_order_release);
   }
-  if (armed_.load(std::memory_order_acquire) && on_fatal_) on_fatal_(failure);
+  if (armed_) tell(failure);
 }
 
 std::optional<Failure> Health::first() const {

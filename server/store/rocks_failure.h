@@ -22,15 +22,19 @@ class Health {
  public:
   explicit Health(FatalFn on_fatal) : on_fatal_(std::move(on_fatal)) {}
 
-  // Until then a failure is only kept, for the open in progress to report. Called once.
-  void arm() { armed_.store(true, std::memory_order_release); }
+  // Until then a failure is only kept, for the open in progress to report. Called once; one that
+  // came after the open had looked is told now.
+  void arm();
   // The first call decides; when armed it calls the fatal function on this thread.
   void fail(Failure failure);
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   std::optional<Failure> first() const;
 
  private:
+  void tell(const Failure& failure);
+
   const FatalFn on_fatal_;
+  std::atomic<bool> told_{false};
   std::atomic<bool> armed_{false};
   std::atomic<bool> failed_{false};
   mutable std::mutex mutex_;

@@ -2,13 +2,13 @@
 #include "store/rocks_open.h"
 
 #include <filesystem>
-#include <fstream>
 #include <utility>
 #include <vector>
 
 #include "store/log_scan.h"
 #include "store/rocks_key.h"
 #include "store/rocks_options.h"
+#include "store/torn_manifest.h"
 #include "store/watched_files.h"
 
 namespace rota::store {
@@ -51,15 +51,10 @@ namespace {
 // The status of a failed open names no place; the files and the warning before it do.
 // RocksDB opens whatever CURRENT names, and calls it an I/O error when that does not exist.
 std::optional<Failure> check_current(const std::string& path) {
-  std::ifstream in(path + "/CURRENT", std::ios::binary);
-  if (!in) return std::nullopt;  // to be created, or for RocksDB to say what is wrong
-  std::string text;
-  std::getline(in, text);
   std::error_code ignored;
-  if (text.rfind("MANIFEST-", 0) == 0 && text.find('/') == std::string::npos && !in.eof() &&
-      std::filesystem::exists(path + "/" + text, ignored)) {
-    return std::nullopt;
-  }
+  if (!std::filesystem::exists(path + "/CURRENT", ignored)) return std::nullopt;  // to be created
+  const std::string manifest = current_manifest(path);
+  if (!manifest.empty() && std::filesystem::exists(manifest, ignored)) return std::nullopt;
   return Failure{FailureKind::kDamage,
                  path + "/CURRENT does not name a MANIFEST file that is there"};
 }
@@ -73,6 +68,9 @@ void explain_damage(const std::string& path, const DamageLogger& log, const LogR
         .append(damage->file)
         .append(" at offset ")
         .append(std::to_string(damage->offset));
+  } else {
+    // The fault may be that this one lacks its end, which RocksDB takes for a crash.
+    failure->text.append("; its files are listed in ").append(current_manifest(path));
   }
   const std::string warning = log.damage();
   if (!warning.empty()) failure->text.append(" (").append(warning).append(")");

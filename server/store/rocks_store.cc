@@ -46,7 +46,6 @@ RocksStore::RocksStore(Parts parts, core::Executor& executor)
     : directory_(std::move(parts.directory)),
       database_(std::move(parts.database)),
       acked_(std::move(parts.acked)),
-      sizes_(parts.sizes),
       read_only_(parts.read_only),
       epoch_(parts.commit.epoch),
       incarnation_(parts.record.incarnation),
@@ -55,7 +54,8 @@ RocksStore::RocksStore(Parts parts, core::Executor& executor)
       committed_(parts.commit.seq),
       write_batch_(new_write_batch()),
       witnessed_at_(Clock::now()),
-      lower_witness_(parts.lower_witness) {}
+      lower_witness_(parts.lower_witness),
+      space_(std::move(parts.space)) {}
 
 RocksStore::~RocksStore() = default;
 
@@ -129,7 +129,9 @@ void RocksStore::witness(CommitSeq seq) {
   if (now - witnessed_at_ < kWitnessInterval && !lower_witness_) return;
   witnessed_at_ = now;
   auto failure = std::exchange(lower_witness_, false) ? acked_.lower(seq) : acked_.write(seq);
-  if (failure) database_->health->fail(std::move(*failure));
+  if (failure) return database_->health->fail(std::move(*failure));
+  // Without ballast a store works as well; the next open says so if it still cannot be made.
+  (void)space_.tend_ballast();
 }
 
 void RocksStore::read(core::ReadSpec spec, ReadFn done) {
@@ -257,7 +259,7 @@ void RocksStore::report_damage(const std::string& text) const {
 
 Pressure RocksStore::pressure() const {
   if (database_->health->failed()) return Pressure::kFailed;
-  Pressure pressure = space_pressure();
+  Pressure pressure = space_.pressure(database_->listener->flushes());
   switch (database_->listener->stall()) {
     case rocksdb::WriteStallCondition::kStopped:
       pressure = std::max(pressure, Pressure::kRefuseNew);
@@ -269,22 +271,6 @@ Pressure RocksStore::pressure() const {
       break;
   }
   return pressure;
-}
-
-// Asked of the file system at most once a second, by whoever comes first.
-Pressure RocksStore::space_pressure() const {
-  const std::int64_t now_ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch())
-          .count();
-  std::int64_t before = space_checked_ms_.load(std::memory_order_relaxed);
-  if (before != 0 && now_ms - before < 1000) return space_.load(std::memory_order_relaxed);
-  if (!space_checked_ms_.compare_exchange_strong(before, now_ms)) return space_.load();
-  if (const auto free = directory_.free_bytes()) {
-    space_ = *free < sizes_.no_space_bytes    ? Pressure::kReadOnly
-             : *free < sizes_.low_space_bytes ? Pressure::kRefuseNew
-                                              : Pressure::kOk;
-  }
-  return space_.load();
 }
 
 void RocksStore::close() {

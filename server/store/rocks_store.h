@@ -13,6 +13,7 @@
 #include "store/acked_seq.h"
 #include "store/data_directory.h"
 #include "store/rocks_open.h"
+#include "store/space_watch.h"
 #include "store/store_record.h"
 
 namespace rota::store {
@@ -25,9 +26,9 @@ class RocksStore final : public core::ShardStore {
     AckedSeq acked;
     StoreRecord record;
     CommitRecord commit;  // as stored: the epoch is this open's
-    StoreSizes sizes;
     bool read_only = false;
     bool lower_witness = false;  // batches were given up: the witness knows too much
+    SpaceWatch space;
   };
   RocksStore(Parts parts, core::Executor& executor);
   ~RocksStore() override;
@@ -62,12 +63,10 @@ class RocksStore final : public core::ShardStore {
   core::ReadError refuse_read(std::string* detail) const;
   core::ReadError fail_read(const rocksdb::Status& status, std::string* detail) const;
   void note_scan(std::uint64_t stepped) const;
-  core::Pressure space_pressure() const;
 
   DataDirectory directory_;  // the lock goes last
   std::unique_ptr<RocksDatabase> database_;
   AckedSeq acked_;
-  const StoreSizes sizes_;
   const bool read_only_;
   const core::Epoch epoch_;
   const std::uint32_t incarnation_;
@@ -83,8 +82,7 @@ class RocksStore final : public core::ShardStore {
   std::atomic<std::uint64_t> commit_bytes_{0};
   std::atomic<std::uint64_t> last_commit_us_{0};
   mutable std::atomic<std::uint64_t> largest_scan_{0};
-  mutable std::atomic<std::int64_t> space_checked_ms_{0};
-  mutable std::atomic<core::Pressure> space_{core::Pressure::kOk};
+  mutable SpaceWatch space_;
 };
 
 }  // namespace rota::store

@@ -46,6 +46,8 @@ void RocksListener::OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason reason,
   health_->fail(rocks_failure(error, reason_name(reason)));
 }
 
+void RocksListener::OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) { ++flushes_; }
+
 void RocksListener::OnStallConditionsChanged(const rocksdb::WriteStallInfo& info) {
   (info.cf_name == kPayloadFamily ? payload_ : state_).store(info.condition.cur);
 }

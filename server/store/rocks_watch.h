@@ -9,6 +9,7 @@
 #include <rocksdb/listener.h>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -26,14 +27,18 @@ class RocksListener final : public rocksdb::EventListener {
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override;
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason reason, rocksdb::Status error,
                             bool* auto_recovery) override;
+  void OnFlushCompleted(rocksdb::DB* db, const rocksdb::FlushJobInfo& info) override;
   void OnStallConditionsChanged(const rocksdb::WriteStallInfo& info) override;
 
   // The worst stall condition of the families now.
   rocksdb::WriteStallCondition stall() const;
+  // Table files written from memory so far.
+  std::uint64_t flushes() const { return flushes_.load(std::memory_order_relaxed); }
 
  private:
   const std::shared_ptr<Health> health_;
   std::atomic<rocksdb::WriteStallCondition> state_{rocksdb::WriteStallCondition::kNormal};
+  std::atomic<std::uint64_t> flushes_{0};
   std::atomic<rocksdb::WriteStallCondition> payload_{rocksdb::WriteStallCondition::kNormal};
 };
 

@@ -258,6 +258,51 @@ TEST_F(RocksTornLogTest, ALogCutBetweenTwoBatchesIsAcceptedInTheSameWay) {
   expect_exactly(*result.store, 38);
 }
 
+// The MANIFEST is a log too, whose last record a crash may tear.
+TEST_F(RocksTornLogTest, AnUnsyncedLastRecordOfTheManifestIsLeftOutAndKept) {
+  make(10);
+  std::string manifest;
+  for (const auto& entry : fs::directory_iterator(data_ + "/db")) {
+    const std::string name = entry.path().filename().string();
+    if (name.rfind("MANIFEST-", 0) == 0) manifest = entry.path().string();
+  }
+  const std::string torn =
+      read_file(manifest) + std::string("\x01\x02\x03\x04\x64\x00\x01", 7) + std::string(100, '\0');
+  write_file(manifest, torn);
+  options_.read_only = true;
+  EXPECT_THAT(refused().text, HasSubstr(manifest));
+  options_.read_only = false;
+  auto result = open_ok();
+  ASSERT_NE(result.store, nullptr);
+  expect_exactly(*result.store, 10);
+  EXPECT_THAT(result.info.torn_log, HasSubstr(manifest));
+  EXPECT_EQ(read_file(data_ + "/kept_logs/torn-manifest/" + fs::path(manifest).filename().string()),
+            torn);
+}
+
+// Cut in the same way, but it had been synced: the logs that it made superfluous are gone.
+TEST_F(RocksTornLogTest, ASyncedLastRecordOfTheManifestIsNotLeftOut) {
+  options_.sizes.write_buffers_bytes = 1U << 20;
+  {
+    auto result = open_ok();
+    commit(*result.store, 500);
+    result.store->close();
+  }
+  std::string manifest;
+  for (const auto& entry : fs::directory_iterator(data_ + "/db")) {
+    const std::string name = entry.path().filename().string();
+    if (name.rfind("MANIFEST-", 0) == 0) manifest = entry.path().string();
+  }
+  const std::string whole = read_file(manifest);
+  flip_bit(manifest, whole.size() - 1);
+  const std::string damaged = read_file(manifest);
+  EXPECT_THAT(refused().text, HasSubstr(manifest));
+  EXPECT_EQ(read_file(manifest), damaged) << "put back as it was";
+  EXPECT_FALSE(fs::exists(data_ + "/kept_logs/torn-manifest"));
+  write_file(manifest, whole);
+  EXPECT_EQ(open_ok().store->last_committed(), 500U);
+}
+
 // Damage elsewhere is no matter of the log: no number is named, and no consent helps.
 TEST_F(RocksTornLogTest, DamageOutsideTheLogOffersNoLoss) {
   make(5);

@@ -113,6 +113,14 @@ TEST(HealthTest, TheFirstFailureIsToldOnceAndOnlyWhenArmed) {
   store::Health unarmed([&](const Failure&) { FAIL(); });
   unarmed.fail({FailureKind::kIo, "during open"});
   EXPECT_EQ(unarmed.first()->text, "during open");
+  // Between the open's last look and its end: told then, and once.
+  told.clear();
+  store::Health late([&](const Failure& failure) { told.push_back(failure.text); });
+  late.fail({FailureKind::kIo, "in between"});
+  EXPECT_TRUE(told.empty());
+  late.arm();
+  late.fail({FailureKind::kIo, "later"});
+  EXPECT_EQ(told, std::vector<std::string>{"in between"});
 }
 
 TEST(DataDirectoryTest, NetworkFileSystemsAreKnownByNumber) {

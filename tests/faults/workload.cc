@@ -131,7 +131,7 @@ class Worker {
       if (failed_) return go_on_against(std::move(opened.store));
       if (last && !options_.close_last) ::_exit(0);
       opened.store->close();
-      if (failed_) return go_on_against(std::move(opened.store));
+      if (failed_) return lose_power();
     }
     facts_->finished = facts_->disk.fired == 0;
     return 0;
@@ -207,6 +207,10 @@ class Worker {
       facts_->say_wrong("a store that has failed takes more work");
     }
     store.reset();
+    return lose_power();
+  }
+
+  int lose_power() {
     if (options_.disk != nullptr) options_.disk->cut_power();
     return code_;
   }

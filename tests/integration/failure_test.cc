@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A store that fails while the server runs: nothing is acknowledged any more.
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -8,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "app/accepted_loss.h"
 #include "app/exit_code.h"
 #include "model/job_id.h"
 #include "model/keys.h"
@@ -135,6 +138,58 @@ TEST(Failure, AMissingPayloadStopsTheServerToo) {
   EXPECT_EQ(server.failure()->exit_code, app::kExitDamage);
   EXPECT_THAT(server.failure()->text,
               ::testing::AllOf(::testing::HasSubstr("keyspace payload"), ::testing::HasSubstr(id)));
+}
+
+// The operator's choice after damage: what came before it is there, and a worker of the lost time
+// is refused for good.
+TEST(Failure, AnAcceptedLossKeepsWhatCameBeforeAndNeverRepeatsAToken) {
+  std::int64_t accept = 0;
+  InProcessServer server(
+      {.adjust = [&](base::ServerOptions& options) { options.accept_loss_after = accept; }});
+  server.make_queue("q");
+  const std::string before = server.enqueue("q");
+  const auto leased = server.lease(lease_request("q"));
+  ASSERT_EQ(leased.jobs_size(), 1);
+  server.finish("s1", leased.jobs(0));
+  for (int i = 0; i < 40; ++i) server.enqueue("q", std::string(3'000, 'p'));
+  server.stop();
+
+  namespace fs = std::filesystem;
+  fs::path log;
+  for (const auto& entry : fs::directory_iterator(server.server_options().data + "/db")) {
+    if (entry.path().extension() == ".log") log = entry.path();
+  }
+  ASSERT_FALSE(log.empty());
+  std::fstream file(log, std::ios::in | std::ios::out | std::ios::binary);
+  const auto middle = static_cast<std::streamoff>(fs::file_size(log) / 2);
+  file.seekp(middle);
+  file << "damage";
+  file.close();
+  std::string refusal;
+  {
+    core::InlineExecutor executor;
+    store::OpenOptions options;
+    options.directory = server.server_options().data;
+    const auto opened = store::open_store(options, executor);
+    ASSERT_TRUE(opened.failure);
+    refusal = opened.failure->describe();
+  }
+  const std::string flag = "--accept-loss-after=";
+  ASSERT_THAT(refusal, ::testing::HasSubstr(flag));
+  accept = std::stoll(refusal.substr(refusal.find(flag) + flag.size()));
+
+  server.start();
+  EXPECT_EQ(server.get(before).state(), v1::JOB_STATE_SUCCEEDED);
+  const auto left = server.counters("q").ready();
+  EXPECT_GT(left, 5);
+  EXPECT_LT(left, 35);
+  const auto again = server.lease(lease_request("q", "s2"));
+  ASSERT_EQ(again.jobs_size(), 1);
+  EXPECT_GT(again.jobs(0).fencing_token(),
+            leased.jobs(0).fencing_token() + static_cast<std::int64_t>(app::kTokenJump) - 1);
+  accept = 0;
+  server.restart();
+  EXPECT_EQ(server.counters("q").ready(), left - 1) << "accepted for good";
 }
 
 TEST(Failure, AFullDiskRefusesNewWorkAndLetsWorkEnd) {

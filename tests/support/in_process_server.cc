@@ -38,6 +38,7 @@ base::ServerOptions InProcessServer::server_options() const {
   base::ServerOptions options;
   options.data = directory_.path() + "/data";
   options.listen = address_;
+  options.store_ballast_bytes = 0;  // many servers on one disk, which may be memory
   if (options_.adjust) options_.adjust(options);
   return options;
 }

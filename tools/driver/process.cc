@@ -134,7 +134,9 @@ bool ServerProcess::start(bool dies_with_parent, const std::vector<std::string>&
   struct stat info {};
   const std::size_t from =
       ::stat(log_.c_str(), &info) == 0 ? static_cast<std::size_t>(info.st_size) : 0;
-  std::vector<std::string> command = {binary_, "--data", data_, "--listen", listen_};
+  // No ballast: many servers share one disk here, which may be memory.
+  std::vector<std::string> command = {
+      binary_, "--data", data_, "--listen", listen_, "--store-ballast-bytes", "0"};
   command.insert(command.end(), more.begin(), more.end());
   auto process = Process::start(command, log_, dies_with_parent);
   if (!process) {

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the fault layer itself must be able to do: lose what was not synced and nothing else, count
+// a second sync, and see a wrong answer. The faults themselves are run by rota-store-faults.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "conformance/store_files.h"
+#include "faults/campaign.h"
+
+namespace rota::faults {
+namespace {
+
+namespace fs = std::filesystem;
+using ::rota::testing::TempDirectory;
+using ::testing::HasSubstr;
+
+class FaultDiskTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<FaultDisk> disk(DiskPlan plan) {
+    return std::make_shared<FaultDisk>(plan, directory_ / "graveyard", &facts_);
+  }
+  std::string path(const std::string& name) { return directory_ / ("db/" + name); }
+  static std::unique_ptr<rocksdb::FSWritableFile> create(FaultDisk& disk, const std::string& name) {
+    std::unique_ptr<rocksdb::FSWritableFile> file;
+    EXPECT_TRUE(disk.NewWritableFile(name, {}, &file, nullptr).ok());
+    return file;
+  }
+  static void sync_directory(FaultDisk& disk, const std::string& name) {
+    std::unique_ptr<rocksdb::FSDirectory> directory;
+    ASSERT_TRUE(disk.NewDirectory(name, {}, &directory, nullptr).ok());
+    ASSERT_TRUE(directory->Fsync({}, nullptr).ok());
+  }
+  void SetUp() override { fs::create_directories(directory_ / "db"); }
+
+  TempDirectory directory_;
+  DiskFacts facts_;
+};
+
+// Whatever the seed: what was synced is there, what was not is there, partly there, or gone.
+TEST_F(FaultDiskTest, APowerLossTakesOnlyWhatWasNotSynced) {
+  std::set<std::string> tails;
+  std::set<bool> entries;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    fs::remove_all(directory_ / "db");
+    fs::remove_all(directory_ / "graveyard");
+    fs::create_directories(directory_ / "db");
+    DiskPlan plan;
+    plan.seed = seed;
+    const auto faulty = disk(plan);
+    auto file = create(*faulty, path("file"));
+    ASSERT_TRUE(file->Append("synced", {}, nullptr).ok());
+    ASSERT_TRUE(file->Sync({}, nullptr).ok());
+    auto gone = create(*faulty, path("gone"));
+    sync_directory(*faulty, directory_ / "db");
+    ASSERT_TRUE(faulty->DeleteFile(path("gone"), {}, nullptr).ok());
+    sync_directory(*faulty, directory_ / "db");
+    ASSERT_TRUE(file->Append("tail", {}, nullptr).ok());
+    auto fresh = create(*faulty, path("fresh"));
+    ASSERT_TRUE(fresh->Append("fresh", {}, nullptr).ok());
+    ASSERT_TRUE(fresh->Sync({}, nullptr).ok());
+    faulty->cut_power();
+    const std::string left = rota::testing::read_file(path("file"));
+    ASSERT_EQ(left.substr(0, 6), "synced");
+    ASSERT_LE(left.size(), 10U);
+    tails.insert(left.substr(6));
+    entries.insert(fs::exists(path("fresh")));
+    EXPECT_FALSE(fs::exists(path("gone"))) << "deleted and synced";
+  }
+  EXPECT_TRUE(tails.count("") == 1 && tails.count("tail") == 1 && tails.count("ta") == 1);
+  EXPECT_EQ(entries.size(), 2U) << "an entry that was not synced may go and may stay";
+}
+
+TEST_F(FaultDiskTest, EntriesAreUndoneFromTheLastOneBackwards) {
+  bool undone = false;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    fs::remove_all(directory_ / "db");
+    fs::remove_all(directory_ / "graveyard");
+    fs::create_directories(directory_ / "db");
+    rota::testing::write_file(path("old"), "old");
+    DiskPlan plan;
+    plan.seed = seed;
+    const auto faulty = disk(plan);
+    auto file = create(*faulty, path("draft"));
+    ASSERT_TRUE(file->Append("new", {}, nullptr).ok());
+    ASSERT_TRUE(file->Sync({}, nullptr).ok());
+    ASSERT_TRUE(faulty->RenameFile(path("draft"), path("old"), {}, nullptr).ok());
+    EXPECT_EQ(rota::testing::read_file(path("old")), "new");
+    faulty->cut_power();
+    const std::string left = rota::testing::read_file(path("old"));
+    EXPECT_TRUE(left == "old" || left == "new") << left;
+    undone = undone || left == "old";
+  }
+  EXPECT_TRUE(undone);
+}
+
+TEST_F(FaultDiskTest, TheNthCallFailsOnceOrFromThenOnAndASecondSyncIsCounted) {
+  for (const bool lasting : {false, true}) {
+    for (auto& calls : facts_.calls) calls = 0;
+    facts_.fired = 0;
+    facts_.second_syncs = 0;
+    const auto faulty = disk({Fault::kIo, Op::kSync, 2, lasting, 1});
+    auto one = create(*faulty, path("one"));
+    auto two = create(*faulty, path("two"));
+    EXPECT_TRUE(one->Sync({}, nullptr).ok());
+    EXPECT_TRUE(one->Sync({}, nullptr).IsIOError());
+    EXPECT_EQ(two->Sync({}, nullptr).ok(), !lasting);
+    EXPECT_EQ(facts_.second_syncs, 0U);
+    EXPECT_TRUE(one->Sync({}, nullptr).ok()) << "the kernel has forgotten the failure";
+    EXPECT_EQ(facts_.second_syncs, 1U);
+    EXPECT_THAT(facts_.file.data(), HasSubstr("one"));
+  }
+}
+
+TEST(SpreadTest, VisitsEveryPointOnce) {
+  for (const std::uint64_t points : {1U, 2U, 3U, 10U, 477U, 4000U}) {
+    std::set<std::uint64_t> seen;
+    for (std::uint64_t i = 0; i < points; ++i) seen.insert(spread(i, points, 12345));
+    EXPECT_EQ(seen.size(), points);
+    EXPECT_LT(*seen.rbegin(), points);
+  }
+}
+
+// A run that cannot fail shows nothing.
+TEST(CheckerTest, APlantedWrongAnswerIsSeen) {
+  const TempDirectory directory;
+  Bench bench(directory / "bench", 7);
+  const Verdict verdict = bench.planted_wrong_answer();
+  EXPECT_EQ(verdict.kind, Verdict::Kind::kWrong);
+  EXPECT_THAT(verdict.text, HasSubstr("is lost"));
+}
+
+TEST(CheckerTest, ALostAcknowledgedBatchIsSeen) {
+  const TempDirectory directory;
+  Bench bench(directory / "bench", 7);
+  Image image = bench.make_image(true);
+  const auto log = Bench::files_of(
+      image, [](const std::string& name) { return name.find(".log") != std::string::npos; });
+  ASSERT_FALSE(log.empty());
+  const Damage none{Damage::Kind::kCut, log.back(), UINT64_MAX, 0};
+  EXPECT_EQ(bench.damage(image, none, false).kind, Verdict::Kind::kRecovered);
+  image.acked += 1;  // as if a client had been told of one more
+  const Verdict verdict = bench.damage(image, none, false);
+  EXPECT_EQ(verdict.kind, Verdict::Kind::kWrong);
+  EXPECT_THAT(verdict.text, HasSubstr("acknowledged"));
+}
+
+TEST(CheckerTest, WithoutAFaultTheWorkMeetsNoneAndFlushesAndCompactsAndReads) {
+  const TempDirectory directory;
+  Bench bench(directory / "bench", 7);
+  const Bench::Calls calls = bench.count_calls();
+  ASSERT_GT(calls.all, 200U);
+  for (std::size_t i = 0; i < kOps; ++i) EXPECT_GT(calls.of[i], 0U) << op_name(static_cast<Op>(i));
+}
+
+}  // namespace
+}  // namespace rota::faults
