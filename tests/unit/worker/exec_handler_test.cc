@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -118,18 +119,49 @@ class Lines {
   std::vector<std::string> all_;
 };
 
-TEST(ExecHandlerTest, AMissingCommandIsNotHeldAgainstTheJob) {
+TEST(ExecHandlerTest, AMissingCommandIsAFailedAttempt) {
   Lines lines;
-  ExecHandler handler({"/nowhere/at/all"}, 1s, {}, lines.function());
+  for (const char* command : {"/nowhere/at/all", "/etc/passwd", "/"}) {
+    ExecHandler handler({command}, 1s, {}, lines.function());
+    FakeContext context(a_job());
+    const Outcome outcome = handler(context);
+    EXPECT_EQ(outcome.kind(), Outcome::Kind::kFailed);
+    EXPECT_TRUE(outcome.retryable());
+    EXPECT_EQ(outcome.type(), "spawn");
+    EXPECT_TRUE(outcome.why().starts_with("cannot start '" + std::string(command) + "': "))
+        << outcome.why();
+  }
+  EXPECT_TRUE(lines.all().empty()) << "the worker tells of failed attempts";
+}
+
+// No descriptor can be made while it lives.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 0;
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoMoreFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(ExecHandlerTest, AShortageOfTheMachineIsNotHeldAgainstTheJob) {
+  Lines lines;
+  ExecHandler handler({"true"}, 1s, {}, lines.function());
   const auto pause_at = [&](int attempt) {
     Job job = a_job();
     job.attempt = attempt;
     FakeContext context(job);
+    const NoMoreFiles shortage;
     const Time before = std::chrono::floor<Millis>(std::chrono::system_clock::now());
     const Outcome outcome = handler(context);
     EXPECT_EQ(outcome.kind(), Outcome::Kind::kSnoozed);
-    EXPECT_EQ(context.lines(), std::vector<std::string>{"cannot start '/nowhere/at/all': No such "
-                                                        "file or directory"});
+    EXPECT_EQ(context.lines(),
+              std::vector<std::string>{"cannot start 'true': Too many open files"});
     return outcome.until().value_or(before) - before;
   };
   const auto first = pause_at(1), third = pause_at(3), late = pause_at(100);
@@ -141,9 +173,7 @@ TEST(ExecHandlerTest, AMissingCommandIsNotHeldAgainstTheJob) {
   EXPECT_LT(late, 62s);
   const auto all = lines.all();
   ASSERT_EQ(all.size(), 3u);
-  EXPECT_EQ(all[1],
-            "job 0g7k9, attempt 3 is put off: cannot start '/nowhere/at/all': No such file or "
-            "directory");
+  EXPECT_EQ(all[1], "job 0g7k9, attempt 3 is put off: cannot start 'true': Too many open files");
 }
 
 TEST(ExecHandlerTest, AnEnvironmentTooLargeIsTheFaultOfTheJob) {
