@@ -214,6 +214,9 @@ base::Result<bool> EngineImpl::load_grants(const ShardStore& store) {
       lease.body = std::move(body);
       lease.side = std::move(side);
       watch(lease);
+      if (lease.side && lease.side->cancel_requested) {
+        cancels_by_session_[state->holder->session_id].insert(lease.token);
+      }
       state->live.insert(lease.key);
       q->second->running.insert(lease.key);
       ++running[entry.job.queue];
