@@ -86,4 +86,11 @@ std::optional<Failure> AckedSeq::write(core::CommitSeq seq) {
   return std::nullopt;
 }
 
+std::optional<Failure> AckedSeq::lower(core::CommitSeq seq) {
+  for (int slot = 0; slot < kSlots; ++slot) {
+    if (auto failure = write(seq)) return failure;
+  }
+  return std::nullopt;
+}
+
 }  // namespace rota::store

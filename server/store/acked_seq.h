@@ -29,6 +29,9 @@ class AckedSeq {
   // Durable when it returns nothing. Two copies are written in turn, so that a write torn by a
   // power cut leaves the other one.
   std::optional<Failure> write(core::CommitSeq seq);
+  // Both copies: when batches were given up on purpose, and what was acknowledged is less now. Until
+  // it returns, a later open may still read the former number.
+  std::optional<Failure> lower(core::CommitSeq seq);
 
  private:
   AckedSeq(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}

@@ -2,9 +2,11 @@
 #include "store/log_scan.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/crc32c.h"
@@ -16,51 +18,159 @@ namespace {
 // The log format of RocksDB: blocks of 32 KiB, in each of them records of
 //   checksum u32 | length u16 | type u8 | (recyclable types: log number u32) | data
 // all little-endian; the checksum covers type to data. A rest of a block too small for a header is
-// padding.
+// padding. A batch stands in one record of type FULL or in FIRST, MIDDLE..., LAST.
 constexpr std::size_t kBlockBytes = 32768;
 constexpr std::size_t kHeaderBytes = 7;
+constexpr unsigned kFull = 1;
+constexpr unsigned kFirst = 2;
+constexpr unsigned kLast = 4;
 constexpr unsigned kFirstRecyclableType = 5;
 constexpr std::size_t kLogNumberBytes = 4;
+// A batch of RocksDB begins with its sequence number and the count of its changes.
+constexpr std::size_t kBatchHeaderBytes = 12;
+constexpr std::size_t kBatchCountAt = 8;
 
 unsigned byte_at(std::string_view bytes, std::size_t i) {
   return static_cast<unsigned char>(bytes[i]);
 }
 
+std::uint32_t u32_at(std::string_view bytes, std::size_t i) {
+  return byte_at(bytes, i) | (byte_at(bytes, i + 1) << 8U) | (byte_at(bytes, i + 2) << 16U) |
+         (byte_at(bytes, i + 3) << 24U);
+}
+
 // RocksDB stores checksums rotated and shifted, since data may itself hold checksums.
 std::uint32_t masked(std::uint32_t crc) { return ((crc >> 15U) | (crc << 17U)) + 0xa282ead8U; }
 
-// The offset in the block of its first bad record.
-std::optional<std::size_t> bad_record(std::string_view block) {
-  std::size_t at = 0;
-  while (at + kHeaderBytes <= block.size()) {
-    const std::string_view rest = block.substr(at);
-    const std::size_t length = byte_at(rest, 4) | (byte_at(rest, 5) << 8U);
-    const unsigned type = byte_at(rest, 6);
-    if (type == 0 && length == 0) return std::nullopt;  // the unwritten rest of a block
-    const std::size_t extra = type >= kFirstRecyclableType ? kLogNumberBytes : 0;
-    const std::size_t whole = kHeaderBytes + extra + length;
-    if (at + whole > kBlockBytes) return at;       // no record crosses a block
-    if (whole > rest.size()) return std::nullopt;  // cut off by the end of the file
-    const std::uint32_t stored = byte_at(rest, 0) | (byte_at(rest, 1) << 8U) |
-                                 (byte_at(rest, 2) << 16U) | (byte_at(rest, 3) << 24U);
-    if (stored != masked(base::crc32c(rest.substr(6, 1 + extra + length)))) return at;
-    at += whole;
+bool all_zero(std::string_view bytes) {
+  return bytes.find_first_not_of('\0') == std::string_view::npos;
+}
+
+enum class Look { kGood, kBad, kCutOff, kZeros };
+
+struct Record {
+  Look look = Look::kBad;
+  unsigned type = 0;
+  std::size_t bytes = 0;  // with its header
+  std::string_view data;
+};
+
+// The record at the begin of `rest`, which ends with its block or with the file.
+Record record_at(std::string_view rest, std::size_t room_in_block) {
+  Record record;
+  const std::size_t length = byte_at(rest, 4) | (byte_at(rest, 5) << 8U);
+  record.type = byte_at(rest, 6);
+  if (record.type == 0 && length == 0 && u32_at(rest, 0) == 0) {
+    record.look = Look::kZeros;
+    return record;
   }
-  return std::nullopt;
+  const std::size_t extra = record.type >= kFirstRecyclableType ? kLogNumberBytes : 0;
+  record.bytes = kHeaderBytes + extra + length;
+  if (record.bytes > room_in_block) return record;  // no record crosses a block
+  if (record.bytes > rest.size()) {
+    record.look = Look::kCutOff;
+    return record;
+  }
+  if (u32_at(rest, 0) != masked(base::crc32c(rest.substr(6, 1 + extra + length)))) return record;
+  record.data = rest.substr(kHeaderBytes + extra, length);
+  record.look = Look::kGood;
+  return record;
+}
+
+// Whether the record is proof that the batch before it was whole. The open itself writes a batch
+// without a change at the begin of a new log.
+bool begins_a_batch(const Record& record) {
+  if (record.look != Look::kGood || (record.type != kFull && record.type != kFirst)) return false;
+  return record.data.size() < kBatchHeaderBytes || u32_at(record.data, kBatchCountAt) != 0;
+}
+
+// Goes through one file or several, one after the other, block by block.
+class Walk {
+ public:
+  void file(const std::string& path, std::uint64_t number = 0) {
+    if (!damage_) {
+      number_ = number;
+      batches_ = 0;
+    }
+    std::ifstream in(path, std::ios::binary);
+    std::string block(kBlockBytes, '\0');
+    zeros_.reset();
+    for (std::uint64_t begin = 0; in && !good_after_; begin += kBlockBytes) {
+      in.read(block.data(), static_cast<std::streamsize>(block.size()));
+      look_at(path, begin, std::string_view(block.data(), static_cast<std::size_t>(in.gcount())));
+    }
+  }
+  const std::optional<LogDamage>& damage() const { return damage_; }
+  const std::optional<LogDamage>& good_after() const { return good_after_; }
+  // Of the damaged file, or of the last one.
+  std::uint64_t number() const { return number_; }
+  std::uint64_t batches() const { return batches_; }
+  // Where the last file ends in zeros.
+  const std::optional<LogDamage>& zeros() const { return zeros_; }
+
+ private:
+  void look_at(const std::string& path, std::uint64_t begin, std::string_view block) {
+    // Zeros are the end of a file whose last pages never came to the disk, unless more follows.
+    if (zeros_ && !all_zero(block)) note_damage(*std::exchange(zeros_, std::nullopt));
+    std::size_t at = 0;
+    while (at + kHeaderBytes <= block.size()) {
+      const Record record = record_at(block.substr(at), kBlockBytes - at);
+      if (damage_ && begins_a_batch(record)) {
+        good_after_ = LogDamage{path, begin + at};
+        return;
+      }
+      if (record.look == Look::kCutOff) return;
+      if (record.look == Look::kZeros) {
+        if (all_zero(block.substr(at))) {
+          if (!zeros_) zeros_ = LogDamage{path, begin + at};
+          return;
+        }
+        note_damage({path, begin + at});
+        return search(path, begin, block, at + 1);
+      }
+      if (record.look == Look::kBad) {
+        note_damage({path, begin + at});
+        return search(path, begin, block, at + 1);
+      }
+      if (!damage_ && (record.type == kFull || record.type == kLast)) ++batches_;
+      at += record.bytes;
+    }
+  }
+
+  // Behind a bad record of a block its length is not to be trusted: every place is tried.
+  void search(const std::string& path, std::uint64_t begin, std::string_view block,
+              std::size_t from) {
+    for (std::size_t at = from; at + kHeaderBytes <= block.size(); ++at) {
+      const unsigned type = byte_at(block, at + 6);
+      if (type != kFull && type != kFirst) continue;
+      if (begins_a_batch(record_at(block.substr(at), kBlockBytes - at))) {
+        good_after_ = LogDamage{path, begin + at};
+        return;
+      }
+    }
+  }
+
+  void note_damage(LogDamage damage) {
+    if (!damage_) damage_ = std::move(damage);
+  }
+
+  std::optional<LogDamage> damage_;
+  std::optional<LogDamage> good_after_;
+  std::optional<LogDamage> zeros_;
+  std::uint64_t number_ = 0;
+  std::uint64_t batches_ = 0;
+};
+
+std::uint64_t log_number(const std::filesystem::path& path) {
+  return std::strtoull(path.stem().c_str(), nullptr, 10);
 }
 
 }  // namespace
 
 std::optional<LogDamage> find_damage_in_log(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string block(kBlockBytes, '\0');
-  for (std::uint64_t begin = 0; in; begin += kBlockBytes) {
-    in.read(block.data(), static_cast<std::streamsize>(block.size()));
-    const auto bad =
-        bad_record(std::string_view(block.data(), static_cast<std::size_t>(in.gcount())));
-    if (bad) return LogDamage{path, begin + *bad};
-  }
-  return std::nullopt;
+  Walk walk;
+  walk.file(path);
+  return walk.damage();
 }
 
 std::optional<LogDamage> find_damage_in_logs(const std::string& database_path) {
@@ -77,6 +187,30 @@ std::optional<LogDamage> find_damage_in_logs(const std::string& database_path) {
     if (auto damage = find_damage_in_log(name)) return damage;
   }
   return std::nullopt;
+}
+
+std::vector<std::string> log_files(const std::string& database_path, std::uint64_t first_log) {
+  std::vector<std::pair<std::uint64_t, std::string>> logs;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(database_path, error)) {
+    if (entry.path().extension() != ".log") continue;
+    const std::uint64_t number = log_number(entry.path());
+    if (number >= first_log) logs.emplace_back(number, entry.path().string());
+  }
+  std::sort(logs.begin(), logs.end());
+  std::vector<std::string> files;
+  for (auto& [number, file] : logs) files.push_back(std::move(file));
+  return files;
+}
+
+std::optional<LogVerdict> judge_logs(const std::string& database_path, std::uint64_t first_log) {
+  Walk walk;
+  for (const std::string& file : log_files(database_path, first_log)) {
+    walk.file(file, log_number(file));
+  }
+  const auto& damage = walk.damage() ? walk.damage() : walk.zeros();
+  if (!damage) return std::nullopt;
+  return LogVerdict{*damage, walk.number(), walk.batches(), walk.good_after()};
 }
 
 }  // namespace rota::store

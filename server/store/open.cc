@@ -9,6 +9,8 @@
 #include "base/names.h"
 #include "store/acked_seq.h"
 #include "store/data_directory.h"
+#include "store/kept_logs.h"
+#include "store/log_scan.h"
 #include "store/rocks_key.h"
 #include "store/rocks_open.h"
 #include "store/rocks_store.h"
@@ -40,6 +42,7 @@ class Opening {
     if (creating_) return create();
     if (auto failure = check_identity()) return failure;
     if (auto failure = check_witness()) return failure;
+    if (auto failure = note_loss()) return failure;
     return begin_epoch();
   }
 
@@ -49,15 +52,17 @@ class Opening {
     info->created = creating_;
     info->recovered_seq = commit_.seq;
     info->acked_seq = acked_->value();
+    info->loss_accepted = loss_accepted_;
+    info->torn_log = torn_log_;
     Health& health = *database_->health;
     RocksStore::Parts parts{
         std::move(directory_), std::move(database_), std::move(*acked_), record_, commit_,
-        options_.sizes,        options_.read_only};
+        options_.sizes,        options_.read_only,   loss_accepted_};
     auto store = std::make_unique<RocksStore>(std::move(parts), executor);
     health.arm();
     return store;
   }
-  // A failure of a RocksDB thread during the open.
+  // A failure of a file or of a RocksDB thread during the open.
   std::optional<Failure> background_failure() const {
     return database_ ? database_->health->first() : std::nullopt;
   }
@@ -99,20 +104,108 @@ class Opening {
   }
 
   std::optional<Failure> open_database() {
+    if (!creating_) {
+      if (auto failure = open_witness(/*create=*/false)) return failure;
+    }
     RocksOpenOptions rocks;
     rocks.path = directory_.database_path();
     rocks.create = creating_;
     rocks.read_only = options_.read_only;
     rocks.sizes = options_.sizes;
     rocks.on_fatal = options_.on_fatal;
+    rocks.replay = std::make_shared<LogReplay>(rocks.path);
     std::optional<Failure> failure;
     database_ = open_rocks(rocks, file_system_, &failure);
-    // Damage in a log refuses the open here. A later version looks closer before it refuses: it
-    // keeps the log files aside and scans the newest one behind the reported record. When a record
-    // with a valid checksum follows there, synced data is damaged and the refusal stands (with the
-    // last good batch named); when none follows, the record was torn while nobody had been told of
-    // it, and the open goes on without it. Until then the refusal errs on the safe side.
-    return failure;
+    if (!failure || failure->kind != FailureKind::kDamage || creating_) return failure;
+    return open_up_to_damage(rocks, std::move(*failure));
+  }
+
+  // RocksDB takes a last batch that the file does not hold to its end for torn, and refuses one
+  // whose bytes are wrong. It may be either a torn one too, whose pages came to the disk in another
+  // order, or damage in what was synced; which of the two shows in what follows, and in the
+  // witness.
+  std::optional<Failure> open_up_to_damage(RocksOpenOptions rocks, Failure damage) {
+    const LogReplay& replay = *rocks.replay;
+    const std::uint64_t first_log = replay.first_log();
+    const std::optional<LogVerdict> verdict = replay.verdict();
+    const bool gap = !replay.gap().empty();
+    if (!verdict && !gap) return damage;  // not in a log
+    if (replay.begin_is_missing()) return damage;
+    rocks.logs = LogMode::kUpToDamage;
+    const auto good = last_good(rocks);
+    if (!good) return damage;
+    bool torn = false;
+    if (*good < acked_->value()) {
+      damage.text += acknowledged_text();
+    } else if (!gap && verdict && verdict->good_after) {
+      damage.text += "; what follows at offset " + std::to_string(verdict->good_after->offset) +
+                     " of " + verdict->good_after->file +
+                     " is whole, so the damaged batch had been "
+                     "synced";
+    } else {
+      torn = !gap;
+    }
+    if (!torn && !accepted(*good)) return with_choices(std::move(damage), *good);
+    if (!options_.read_only) {
+      const std::string name = (torn ? "torn-after-" : "loss-after-") + std::to_string(*good);
+      if (auto failure = keep_logs(directory_.path(), rocks.path, first_log, name)) return failure;
+      // Should this process end before the loss is dealt with, the next one is to refuse again.
+      if (!torn && acked_->value() <= *good) {
+        if (auto failure = acked_->write(*good + 1)) return failure;
+      }
+    }
+    rocks.replay = std::make_shared<LogReplay>(rocks.path);
+    std::optional<Failure> failure;
+    database_ = open_rocks(rocks, file_system_, &failure);
+    if (failure) return failure;
+    expected_seq_ = *good;
+    if (torn) {
+      torn_log_ = "the log " + verdict->damage.file + " ends at offset " +
+                  std::to_string(verdict->damage.offset) + " in a torn batch after batch " +
+                  std::to_string(*good) + ", which was never acknowledged and is left out";
+    }
+    return std::nullopt;
+  }
+
+  // How far the database goes when the logs are replayed up to the damage; changes nothing.
+  std::optional<core::CommitSeq> last_good(RocksOpenOptions rocks) const {
+    rocks.read_only = true;
+    rocks.on_fatal = nullptr;
+    rocks.replay = std::make_shared<LogReplay>(rocks.path);
+    std::optional<Failure> failure;
+    const auto database = open_rocks(rocks, file_system_, &failure);
+    if (failure) return std::nullopt;
+    std::string bytes;
+    if (!database->get_own(commit_record_key(), nullptr, &bytes).ok()) return std::nullopt;
+    const auto commit = decode_commit_record(bytes);
+    if (!commit) return std::nullopt;
+    return commit->seq;
+  }
+
+  bool accepted(core::CommitSeq last_good_seq) const {
+    return options_.accept_loss_after == last_good_seq;
+  }
+
+  std::string acknowledged_text() const {
+    return "; batch " + std::to_string(acked_->value()) + " was acknowledged (file acked_seq)";
+  }
+
+  std::string logs_text() const {
+    const std::string& files = database_->replay->files();
+    return files.empty() ? "; there were no logs" : "; its logs were " + files;
+  }
+
+  // What the operator can do. The number must be named, so that nobody gives up more than was said.
+  Failure with_choices(Failure damage, core::CommitSeq last_good_seq) const {
+    const std::string number = std::to_string(last_good_seq);
+    damage.text += "; the last good batch is " + number;
+    if (options_.accept_loss_after) {
+      damage.text +=
+          ", not " + std::to_string(*options_.accept_loss_after) + " as --accept-loss-after says";
+    }
+    damage.text +=
+        ": restore a backup, or give up all that came later with --accept-loss-after=" + number;
+    return damage;
   }
 
   std::optional<Failure> read_own_records() {
@@ -131,6 +224,10 @@ class Opening {
     if (!commit) return damage("the commit record fails its checksum");
     record_ = *record;
     commit_ = *commit;
+    if (expected_seq_ && commit_.seq != *expected_seq_) {
+      return damage("the database ends at batch " + std::to_string(commit_.seq) +
+                    ", the logs are good up to batch " + std::to_string(*expected_seq_));
+    }
     if (creating_ && commit_.seq > 0) {
       return damage("the file store_id is missing, but the database holds batches up to " +
                     std::to_string(commit_.seq));
@@ -171,11 +268,23 @@ class Opening {
   }
 
   std::optional<Failure> check_witness() {
-    if (auto failure = open_witness(/*create=*/false)) return failure;
     if (commit_.seq >= acked_->value()) return std::nullopt;
-    return damage("acknowledged data is missing: the database ends at batch " +
-                  std::to_string(commit_.seq) + ", batch " + std::to_string(acked_->value()) +
-                  " was acknowledged (file acked_seq)");
+    if (accepted(commit_.seq)) {
+      loss_accepted_ = !options_.read_only;
+      return std::nullopt;
+    }
+    return with_choices(damage("acknowledged data is missing: the database ends at batch " +
+                               std::to_string(commit_.seq) + acknowledged_text() + logs_text()),
+                        commit_.seq);
+  }
+
+  // The witness is lowered with the first batch, see StoreInfo.
+  std::optional<Failure> note_loss() {
+    if (!loss_accepted_) return std::nullopt;
+    ++record_.incarnation;
+    const auto status = database_->put_own(store_record_key(), encode(record_));
+    if (!status.ok()) return rocks_failure(status, "store the new incarnation");
+    return std::nullopt;
   }
 
   // From here on nothing of an earlier epoch can be mistaken for ours.
@@ -196,6 +305,9 @@ class Opening {
   StoreRecord record_;
   CommitRecord commit_;
   std::optional<AckedSeq> acked_;
+  std::optional<core::CommitSeq> expected_seq_;  // of a log that was not replayed to its end
+  bool loss_accepted_ = false;
+  std::string torn_log_;
 };
 
 }  // namespace
@@ -215,7 +327,8 @@ OpenResult open_store_on(std::shared_ptr<rocksdb::FileSystem> file_system,
   }
   Opening opening(std::move(file_system), options, std::get<DataDirectory>(std::move(directory)));
   result.failure = opening.run();
-  if (!result.failure) result.failure = opening.background_failure();
+  // The first failure of the device is the cause of whatever failed after it.
+  if (auto first = opening.background_failure()) result.failure = std::move(first);
   if (result.failure) return result;
   result.store = opening.finish(executor, &result.info);
   const auto took = std::chrono::steady_clock::now() - begin;

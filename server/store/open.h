@@ -34,6 +34,9 @@ struct OpenOptions {
   // For offline checks: takes the lock, changes nothing, commit() is a programming error.
   bool read_only = false;
   bool allow_network_file_system = false;
+  // The operator's consent to go on without every batch after this one. It must be the number that
+  // the refusal of the damaged store named; where nothing is lost it means nothing.
+  std::optional<core::CommitSeq> accept_loss_after;
   StoreSizes sizes;
   // What to do at the first failure after the open; see failure.h. The store is poisoned before it
   // is called: nothing is acknowledged any more, whether or not the function returns.
@@ -47,6 +50,13 @@ struct StoreInfo {
   core::CommitSeq recovered_seq = 0;  // the newest batch found
   core::CommitSeq acked_seq = 0;      // what the witness file knew to be acknowledged
   std::uint64_t open_ms = 0;
+  // Batches after recovered_seq, acknowledged perhaps, were given up: accept_loss_after. The
+  // incarnation is a new one, and whoever numbers things must jump ahead of what may be lost, in
+  // the first batch: until that is committed, an open without the consent is refused as before.
+  bool loss_accepted = false;
+  // One sentence about the last batch of the log, torn while nobody had been told of it, which was
+  // left out; empty when there was none.
+  std::string torn_log;
 };
 
 struct OpenResult {
@@ -56,7 +66,8 @@ struct OpenResult {
 };
 
 // Takes the lock, checks identity and format, recovers, compares with the witness of what was
-// acknowledged, and begins a new epoch in a synced batch. Blocking: replays at most
+// acknowledged, and begins a new epoch in a synced batch. Of the logs nothing is left out but a
+// last batch torn in a crash, provided that the witness does not know it. Blocking: replays at most
 // sizes.wal_bytes of log. `executor` runs the store's work and must outlive the store; it must be
 // drained before the store is destroyed.
 //

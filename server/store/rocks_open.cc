@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/rocks_open.h"
 
+#include <filesystem>
+#include <fstream>
 #include <utility>
 #include <vector>
 
 #include "store/log_scan.h"
 #include "store/rocks_key.h"
 #include "store/rocks_options.h"
+#include "store/watched_files.h"
 
 namespace rota::store {
 
@@ -46,8 +49,25 @@ bool RocksDatabase::has_rows() const {
 namespace {
 
 // The status of a failed open names no place; the files and the warning before it do.
-void explain_damage(const std::string& path, const DamageLogger& log, Failure* failure) {
+// RocksDB opens whatever CURRENT names, and calls it an I/O error when that does not exist.
+std::optional<Failure> check_current(const std::string& path) {
+  std::ifstream in(path + "/CURRENT", std::ios::binary);
+  if (!in) return std::nullopt;  // to be created, or for RocksDB to say what is wrong
+  std::string text;
+  std::getline(in, text);
+  std::error_code ignored;
+  if (text.rfind("MANIFEST-", 0) == 0 && text.find('/') == std::string::npos && !in.eof() &&
+      std::filesystem::exists(path + "/" + text, ignored)) {
+    return std::nullopt;
+  }
+  return Failure{FailureKind::kDamage,
+                 path + "/CURRENT does not name a MANIFEST file that is there"};
+}
+
+void explain_damage(const std::string& path, const DamageLogger& log, const LogReplay& replay,
+                    Failure* failure) {
   if (failure->kind != FailureKind::kDamage) return;
+  if (!replay.gap().empty()) failure->text.append("; ").append(replay.gap());
   if (const auto damage = find_damage_in_logs(path)) {
     failure->text.append("; first bad record in ")
         .append(damage->file)
@@ -63,13 +83,20 @@ void explain_damage(const std::string& path, const DamageLogger& log, Failure* f
 std::unique_ptr<RocksDatabase> open_rocks(const RocksOpenOptions& options,
                                           std::shared_ptr<rocksdb::FileSystem> file_system,
                                           std::optional<Failure>* failure) {
+  *failure = check_current(options.path);
+  if (*failure) return nullptr;
   auto opened = std::make_unique<RocksDatabase>();
   opened->health = std::make_shared<Health>(options.on_fatal);
-  opened->env = rocksdb::NewCompositeEnv(watch_reads(std::move(file_system), opened->health));
+  opened->env = rocksdb::NewCompositeEnv(watch_files(std::move(file_system), opened->health));
   opened->listener = std::make_shared<RocksListener>(opened->health);
+  opened->replay = options.replay ? options.replay : std::make_shared<LogReplay>(options.path);
 
   rocksdb::DBOptions db_options =
       database_options(options.sizes, opened->env.get(), opened->listener);
+  db_options.wal_filter = opened->replay.get();
+  if (options.logs == LogMode::kUpToDamage) {
+    db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  }
   db_options.create_if_missing = options.create && !options.read_only;
   db_options.create_missing_column_families = db_options.create_if_missing;
   std::shared_ptr<rocksdb::Logger> log_file;
@@ -93,7 +120,7 @@ std::unique_ptr<RocksDatabase> open_rocks(const RocksOpenOptions& options,
   if (!status.ok()) {
     *failure = rocks_failure(status, "open " + options.path);
     if (const auto first = opened->health->first()) *failure = first;
-    explain_damage(options.path, *log, &**failure);
+    explain_damage(options.path, *log, *opened->replay, &**failure);
     return nullptr;
   }
   opened->db.reset(db);

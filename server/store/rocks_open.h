@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "store/log_replay.h"
 #include "store/open.h"
 #include "store/rocks_failure.h"
 #include "store/rocks_watch.h"
@@ -23,6 +24,7 @@ struct RocksDatabase {
   std::shared_ptr<Health> health;
   std::unique_ptr<rocksdb::Env> env;
   std::shared_ptr<RocksListener> listener;
+  std::shared_ptr<LogReplay> replay;
   std::unique_ptr<rocksdb::DB> db;
   rocksdb::ColumnFamilyHandle* state = nullptr;
   rocksdb::ColumnFamilyHandle* payload = nullptr;
@@ -37,12 +39,21 @@ struct RocksDatabase {
   bool has_rows() const;
 };
 
+// What becomes of a log that is damaged.
+enum class LogMode {
+  kStrict,      // the open is refused; a last batch cut off by the end of the file is left out
+  kUpToDamage,  // what stands before the damage is replayed, all behind it is left out
+};
+
 struct RocksOpenOptions {
   std::string path;
   bool create = false;  // also finishes a creation that was cut short
   bool read_only = false;
+  LogMode logs = LogMode::kStrict;
   StoreSizes sizes;
   FatalFn on_fatal;
+  // Is told of every batch of the logs; also when the open fails. Unset: one of its own.
+  std::shared_ptr<LogReplay> replay;
 };
 
 // nullptr with *failure set. The health is not armed yet.

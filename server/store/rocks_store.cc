@@ -54,7 +54,8 @@ RocksStore::RocksStore(Parts parts, core::Executor& executor)
       submitted_(parts.commit.seq),
       committed_(parts.commit.seq),
       write_batch_(new_write_batch()),
-      witnessed_at_(Clock::now()) {}
+      witnessed_at_(Clock::now()),
+      lower_witness_(parts.lower_witness) {}
 
 RocksStore::~RocksStore() = default;
 
@@ -125,9 +126,10 @@ rocksdb::Status RocksStore::write(const Batch& batch, CommitSeq seq) {
 // sync is not to be trusted with the next.
 void RocksStore::witness(CommitSeq seq) {
   const auto now = Clock::now();
-  if (now - witnessed_at_ < kWitnessInterval) return;
+  if (now - witnessed_at_ < kWitnessInterval && !lower_witness_) return;
   witnessed_at_ = now;
-  if (auto failure = acked_.write(seq)) database_->health->fail(std::move(*failure));
+  auto failure = std::exchange(lower_witness_, false) ? acked_.lower(seq) : acked_.write(seq);
+  if (failure) database_->health->fail(std::move(*failure));
 }
 
 void RocksStore::read(core::ReadSpec spec, ReadFn done) {
@@ -287,7 +289,7 @@ Pressure RocksStore::space_pressure() const {
 
 void RocksStore::close() {
   if (database_ == nullptr) return;
-  if (!read_only_ && !database_->health->failed()) {
+  if (!read_only_ && !lower_witness_ && !database_->health->failed()) {
     if (auto failure = acked_.write(committed_.load())) {
       database_->health->fail(std::move(*failure));
     }

@@ -27,6 +27,7 @@ class RocksStore final : public core::ShardStore {
     CommitRecord commit;  // as stored: the epoch is this open's
     StoreSizes sizes;
     bool read_only = false;
+    bool lower_witness = false;  // batches were given up: the witness knows too much
   };
   RocksStore(Parts parts, core::Executor& executor);
   ~RocksStore() override;
@@ -76,6 +77,7 @@ class RocksStore final : public core::ShardStore {
   std::atomic<core::CommitSeq> committed_;
   rocksdb::WriteBatch write_batch_;  // the executor's, kept for its memory
   Clock::time_point witnessed_at_;
+  bool lower_witness_;
 
   std::atomic<std::uint64_t> commits_{0};
   std::atomic<std::uint64_t> commit_bytes_{0};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What RocksDB tells from its own threads: background errors, write stalls, failed reads of files,
-// and the warnings it writes while it opens. All of it ends in a Health or in a counter.
+// What RocksDB tells from its own threads: background errors, write stalls, and the warnings it
+// writes while it opens. All of it ends in a Health or in a counter. What its files tell:
+// watched_files.h.
 #pragma once
 
 #include <rocksdb/env.h>
-#include <rocksdb/file_system.h>
 #include <rocksdb/listener.h>
 
 #include <atomic>
@@ -36,11 +36,6 @@ class RocksListener final : public rocksdb::EventListener {
   std::atomic<rocksdb::WriteStallCondition> state_{rocksdb::WriteStallCondition::kNormal};
   std::atomic<rocksdb::WriteStallCondition> payload_{rocksdb::WriteStallCondition::kNormal};
 };
-
-// Passes everything on and fails the store at the first file read that the device refuses. RocksDB
-// 7.8 can lose rows in a compaction that meets such an error at the start of a file and goes on.
-std::shared_ptr<rocksdb::FileSystem> watch_reads(std::shared_ptr<rocksdb::FileSystem> base,
-                                                 std::shared_ptr<Health> health);
 
 // Writes to RocksDB's LOG file and keeps the last warnings about damage: the status of a failed
 // open names neither the log file nor the place, the warning before it does.

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/log_replay.h"
+
+#include <rocksdb/write_batch.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+namespace rota::store {
+
+namespace {
+
+// Finds the store's commit record among the changes of a batch.
+class FindCommit final : public rocksdb::WriteBatch::Handler {
+ public:
+  rocksdb::Status PutCF(std::uint32_t, const rocksdb::Slice& key,
+                        const rocksdb::Slice& value) override {
+    if (key == key_) found = decode_commit_record({value.data(), value.size()});
+    return rocksdb::Status::OK();
+  }
+  rocksdb::Status DeleteCF(std::uint32_t, const rocksdb::Slice&) override {
+    return rocksdb::Status::OK();
+  }
+
+  std::optional<CommitRecord> found;
+
+ private:
+  const std::string key_ = commit_record_key();
+};
+
+// A batch, or the begin of an epoch, which is no batch.
+bool follows(const CommitRecord& next, const CommitRecord& last) {
+  return (next.seq == last.seq + 1 && next.epoch == last.epoch) ||
+         (next.seq == last.seq && next.epoch == last.epoch + 1);
+}
+
+std::string text_of(const CommitRecord& record) {
+  return "batch " + std::to_string(record.seq) + " of epoch " + std::to_string(record.epoch);
+}
+
+std::string names_of(const std::vector<std::string>& files) {
+  std::string names;
+  for (const std::string& file : files) {
+    std::error_code ignored;
+    names.append(names.empty() ? "" : ", ").append(file).append(" of ");
+    names.append(std::to_string(std::filesystem::file_size(file, ignored))).append(" bytes");
+  }
+  return names;
+}
+
+}  // namespace
+
+void LogReplay::ColumnFamilyLogNumberMap(const std::map<std::uint32_t, std::uint64_t>& log_numbers,
+                                         const std::map<std::string, std::uint32_t>&) {
+  first_log_ = UINT64_MAX;
+  for (const auto& [family, number] : log_numbers) first_log_ = std::min(first_log_, number);
+  if (log_numbers.empty()) first_log_ = 0;
+  files_ = names_of(log_files(path_, first_log_));
+  verdict_ = judge_logs(path_, first_log_);
+}
+
+bool LogReplay::behind_damage(std::uint64_t log_number) {
+  if (!verdict_ || log_number < verdict_->log_number) return false;
+  return log_number > verdict_->log_number || ++batches_in_damaged_ > verdict_->batches_before;
+}
+
+bool LogReplay::may_be_first(std::uint64_t log_number, const rocksdb::WriteBatch& batch,
+                             bool has_commit) const {
+  return log_number == first_log_ || !has_commit || batch.Count() == 1;
+}
+
+rocksdb::WalFilter::WalProcessingOption LogReplay::LogRecordFound(unsigned long long log_number,
+                                                                  const std::string& file,
+                                                                  const rocksdb::WriteBatch& batch,
+                                                                  rocksdb::WriteBatch*, bool*) {
+  if (behind_damage(log_number)) return WalProcessingOption::kCorruptedRecord;
+  if (batch.Count() == 0) return WalProcessingOption::kContinueProcessing;  // written by an open
+  FindCommit find;
+  if (!batch.Iterate(&find).ok()) return WalProcessingOption::kContinueProcessing;
+  if (!begun_ && !may_be_first(log_number, batch, find.found.has_value())) {
+    begin_is_missing_ = true;
+    gap_ = "the log before " + file +
+           " has lost what it held, or is missing: " + text_of(*find.found) +
+           " is the first in the logs (" + files_ + ")";
+    return WalProcessingOption::kCorruptedRecord;
+  }
+  begun_ = true;
+  if (!find.found) return WalProcessingOption::kContinueProcessing;
+  if (last_ && !follows(*find.found, *last_)) {
+    if (gap_.empty()) {
+      gap_ = "batches are missing in the log: " + text_of(*last_) + ", the last in " + last_file_ +
+             ", is followed by " + text_of(*find.found) + " in " + file;
+    }
+    return WalProcessingOption::kCorruptedRecord;
+  }
+  last_ = find.found;
+  last_file_ = file;
+  return WalProcessingOption::kContinueProcessing;
+}
+
+}  // namespace rota::store

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Looks at every batch that RocksDB replays from its logs, since RocksDB can go on behind a hole:
+// it takes a log that lost its end for one torn in a crash although a later log exists, and a page
+// of zeros for padding, which it steps over without a word. So the logs are read before they are
+// replayed, nothing behind a damage is replayed, and the batches must be numbered without a gap.
+//
+// Where the first log that is still needed has lost all it held, no number is there to be compared.
+// But an open begins a log with the begin of its epoch, which is a commit record alone, and a log
+// begun later is named as the first one needed; any other begin is a gap too.
+#pragma once
+
+#include <rocksdb/wal_filter.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "store/log_scan.h"
+#include "store/store_record.h"
+
+namespace rota::store {
+
+// One open of a database; used on the opening thread only.
+class LogReplay final : public rocksdb::WalFilter {
+ public:
+  explicit LogReplay(std::string database_path) : path_(std::move(database_path)) {}
+  const char* Name() const override { return "rota.log_replay"; }
+
+  void ColumnFamilyLogNumberMap(const std::map<std::uint32_t, std::uint64_t>& log_numbers,
+                                const std::map<std::string, std::uint32_t>& ids) override;
+  WalProcessingOption LogRecordFound(unsigned long long log_number, const std::string& file,
+                                     const rocksdb::WriteBatch& batch,
+                                     rocksdb::WriteBatch* new_batch, bool* batch_changed) override;
+
+  // The oldest log that is still needed.
+  std::uint64_t first_log() const { return first_log_; }
+  // What is wrong with the order of the batches; empty when nothing is. The replay ended there.
+  const std::string& gap() const { return gap_; }
+  // The gap lies before all that the logs hold: no state before it can be told from the files.
+  bool begin_is_missing() const { return begin_is_missing_; }
+  // The logs that are needed, with their sizes, for a sentence; empty when there are none.
+  const std::string& files() const { return files_; }
+  // What the logs look like from first_log() on.
+  const std::optional<LogVerdict>& verdict() const { return verdict_; }
+
+ private:
+  bool behind_damage(std::uint64_t log_number);
+  bool may_be_first(std::uint64_t log_number, const rocksdb::WriteBatch& batch,
+                    bool has_commit) const;
+
+  const std::string path_;
+  std::uint64_t first_log_ = 0;
+  std::string files_;
+  std::optional<LogVerdict> verdict_;
+  std::uint64_t batches_in_damaged_ = 0;
+  bool begun_ = false;
+  bool begin_is_missing_ = false;
+  std::optional<CommitRecord> last_;
+  std::string last_file_;
+  std::string gap_;
+};
+
+}  // namespace rota::store

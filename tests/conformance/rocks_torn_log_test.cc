@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A log that cannot be replayed to its end: the last batch, torn while nobody had been told of it,
+// is left out; damage in what was synced refuses, and the operator chooses.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "conformance/store_box.h"
+#include "conformance/store_files.h"
+#include "store/open.h"
+
+namespace rota::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using core::Keyspace;
+using core::Outcome;
+using store::Failure;
+using store::FailureKind;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class RocksTornLogTest : public ::testing::Test {
+ protected:
+  RocksTornLogTest() : data_(directory_ / "data") { options_.directory = data_; }
+
+  store::OpenResult open() { return store::open_store(options_, executor_); }
+  Failure refused() {
+    auto result = open();
+    EXPECT_TRUE(result.failure) << "opened at batch " << result.info.recovered_seq;
+    const Failure failure = result.failure.value_or(Failure{});
+    EXPECT_EQ(failure.kind, FailureKind::kDamage) << failure.text;
+    EXPECT_EQ(failure.exit_code(), 65);
+    return failure;
+  }
+  store::OpenResult open_ok() {
+    auto result = open();
+    if (result.failure) ADD_FAILURE() << result.failure->describe();
+    return result;
+  }
+  static void commit(core::ShardStore& store, int batches) {
+    Driver driver(store);
+    for (int i = 0; i < batches; ++i) {
+      const std::string key = padded(driver.seq());
+      ASSERT_EQ(driver.commit(
+                    [&](core::Batch& b) { b.put(Keyspace::kJob, key, std::string(5'000, 'v')); }),
+                Outcome::kCommitted);
+    }
+  }
+  // Batches of 5 KB in one log, and a process that was killed: the witness still says 0.
+  void make(int batches) {
+    auto result = open_ok();
+    ASSERT_NE(result.store, nullptr);
+    commit(*result.store, batches);
+    log_ = newest_log(data_);
+    bytes_ = read_file(log_);
+  }
+  // Rows of the store at its last batch, which must be all there are.
+  void expect_exactly(core::ShardStore& store, core::CommitSeq seq) {
+    EXPECT_EQ(store.last_committed(), seq);
+    Driver driver(store);
+    const auto rows = driver.load(Keyspace::kJob);
+    ASSERT_EQ(rows.size(), seq);
+    for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i].first, padded(i));
+  }
+
+  TempDirectory directory_;
+  const std::string data_;
+  store::OpenOptions options_;
+  core::InlineExecutor executor_;
+  std::string log_;
+  std::string bytes_;
+};
+
+TEST_F(RocksTornLogTest, AnUnacknowledgedLastBatchWithWrongBytesIsLeftOutAndKept) {
+  make(40);
+  const std::string whole = directory_ / "whole";
+  fs::copy(data_, whole, fs::copy_options::recursive);
+  // What pages in the wrong order leave of the last batch: nothing, noise, or its begin.
+  const std::size_t last = bytes_.size() - 3'000;
+  std::string zeros = bytes_;
+  std::fill(zeros.begin() + static_cast<std::ptrdiff_t>(last), zeros.end(), '\0');
+  std::string noise = bytes_;
+  for (std::size_t i = last; i < noise.size(); ++i) noise[i] = static_cast<char>(i * 37 + 11);
+  std::string hole = bytes_;
+  std::fill_n(hole.begin() + static_cast<std::ptrdiff_t>(last), 1'000, '\0');
+  for (const std::string& bytes : {zeros, noise, hole}) {
+    fs::remove_all(data_);
+    fs::copy(whole, data_, fs::copy_options::recursive);
+    write_file(log_, bytes);
+    options_.read_only = true;
+    expect_exactly(*open_ok().store, 39);
+    EXPECT_FALSE(fs::exists(data_ + "/kept_logs")) << "looking changes nothing";
+    options_.read_only = false;
+    auto result = open_ok();
+    ASSERT_NE(result.store, nullptr);
+    expect_exactly(*result.store, 39);
+    EXPECT_FALSE(result.info.loss_accepted);
+    EXPECT_EQ(result.store->incarnation(), 1U);
+    EXPECT_THAT(result.info.torn_log, AllOf(HasSubstr(log_), HasSubstr("after batch 39")));
+    const std::string kept =
+        data_ + "/kept_logs/torn-after-39/" + fs::path(log_).filename().string();
+    EXPECT_EQ(read_file(kept), bytes);
+    commit(*result.store, 3);
+    result = {};
+    result = open_ok();
+    ASSERT_NE(result.store, nullptr);
+    expect_exactly(*result.store, 42);
+    EXPECT_TRUE(result.info.torn_log.empty()) << result.info.torn_log;
+  }
+}
+
+TEST_F(RocksTornLogTest, AnAcknowledgedLastBatchIsNeverTakenForTorn) {
+  {
+    auto result = open_ok();
+    commit(*result.store, 40);
+    log_ = newest_log(data_);
+    result.store->close();  // writes the witness
+  }
+  bytes_ = read_file(log_);
+  flip_bit(log_, bytes_.size() - 100);
+  const Failure failure = refused();
+  EXPECT_THAT(failure.text, AllOf(HasSubstr("batch 40 was acknowledged"), HasSubstr(log_),
+                                  HasSubstr("the last good batch is 39")));
+  write_file(log_, bytes_);
+  expect_exactly(*open_ok().store, 40);
+}
+
+TEST_F(RocksTornLogTest, DamageBeforeAWholeBatchRefusesWithPlaceNumberAndChoices) {
+  make(40);
+  // In the same block as the next batch, blocks before it, and in a length, behind which nothing
+  // can be found by following lengths.
+  for (const std::size_t offset :
+       {std::size_t{6'000}, std::size_t{100'000}, bytes_.size() - 8'000}) {
+    write_file(log_, bytes_);
+    flip_bit(log_, offset);
+    const Failure failure = refused();
+    EXPECT_THAT(failure.text,
+                AllOf(HasSubstr(log_ + " at offset "), HasSubstr("is whole"),
+                      HasSubstr("the last good batch is "), HasSubstr("restore a backup"),
+                      HasSubstr("--accept-loss-after=")));
+    EXPECT_EQ(refused().text, failure.text) << "a refused open changes nothing";
+    EXPECT_FALSE(fs::exists(data_ + "/kept_logs"));
+  }
+  write_file(log_, bytes_);
+  expect_exactly(*open_ok().store, 40);
+}
+
+// RocksDB takes a header of zeros for padding, steps over the rest of the block, and says nothing.
+TEST_F(RocksTornLogTest, APageOfZerosInTheMiddleRefuses) {
+  {
+    auto result = open_ok();
+    Driver driver(*result.store);
+    for (int i = 0; i < 800; ++i) {
+      driver.commit([&](core::Batch& b) { b.put(Keyspace::kJob, padded(i), "small"); });
+    }
+    log_ = newest_log(data_);
+  }
+  bytes_ = read_file(log_);
+  ASSERT_GT(bytes_.size(), 36'000U);
+  std::string zeroed = bytes_;
+  std::fill_n(zeroed.begin() + 8'192, 4'096, '\0');
+  write_file(log_, zeroed);
+  EXPECT_THAT(refused().text, HasSubstr(log_));
+  zeroed = bytes_;
+  std::fill_n(zeroed.begin(), 32'768, '\0');
+  write_file(log_, zeroed);
+  EXPECT_THAT(refused().text, HasSubstr(log_ + " at offset 0"));
+  write_file(log_, bytes_);
+  EXPECT_EQ(open_ok().store->last_committed(), 800U);
+}
+
+TEST_F(RocksTornLogTest, ALogThatLostItsEndBeforeALaterOneRefuses) {
+  options_.sizes.write_buffers_bytes = 1U << 20;
+  std::vector<std::string> logs;
+  {
+    auto result = open_ok();
+    Driver driver(*result.store);
+    // One row of the other family keeps the first log needed while later ones are begun.
+    driver.commit([](core::Batch& b) { b.put(Keyspace::kPayload, "p", "payload"); });
+    for (int i = 0; i < 1'000 && logs.size() < 2; ++i) {
+      driver.commit(
+          [&](core::Batch& b) { b.put(Keyspace::kJob, padded(i), std::string(9'000, 'v')); });
+      logs = files_ending(data_ + "/db", ".log");
+    }
+  }
+  ASSERT_GE(logs.size(), 2U);
+  const std::string bytes = read_file(logs.front());
+  truncate_file(logs.front(), bytes.size() - 20);
+  EXPECT_THAT(refused().text, HasSubstr("batches are missing in the log"));
+  write_file(logs.front(), bytes);
+  EXPECT_NE(open_ok().store, nullptr);
+}
+
+TEST_F(RocksTornLogTest, ALossIsAcceptedByItsNumberOnlyAndForGoodWithTheFirstBatch) {
+  make(40);
+  flip_bit(log_, 100'000);
+  const std::string text = refused().text;
+  const std::string flag = "--accept-loss-after=";
+  const core::CommitSeq good = std::stoull(text.substr(text.find(flag) + flag.size()));
+  ASSERT_GT(good, 10U);
+  ASSERT_LT(good, 30U);
+  options_.accept_loss_after = good + 1;
+  EXPECT_THAT(refused().text, HasSubstr("not " + std::to_string(good + 1)));
+  const std::string damaged = read_file(log_);
+
+  options_.accept_loss_after = good;
+  auto result = open_ok();
+  ASSERT_NE(result.store, nullptr);
+  EXPECT_TRUE(result.info.loss_accepted);
+  EXPECT_EQ(result.store->incarnation(), 2U);
+  expect_exactly(*result.store, good);
+  EXPECT_EQ(read_file(data_ + "/kept_logs/loss-after-" + std::to_string(good) + "/" +
+                      fs::path(log_).filename().string()),
+            damaged);
+  // Killed before its first batch: without the consent nothing has been accepted yet.
+  result = {};
+  options_.accept_loss_after.reset();
+  EXPECT_THAT(refused().text, HasSubstr("acknowledged data is missing"));
+  options_.accept_loss_after = good;
+  result = open_ok();
+  ASSERT_NE(result.store, nullptr);
+  EXPECT_EQ(result.store->incarnation(), 3U);
+  commit(*result.store, 1);
+  result = {};
+  options_.accept_loss_after.reset();
+  result = open_ok();
+  ASSERT_NE(result.store, nullptr);
+  EXPECT_FALSE(result.info.loss_accepted);
+  expect_exactly(*result.store, good + 1);
+  // The consent given once more means nothing where nothing is lost.
+  result = {};
+  options_.accept_loss_after = good;
+  result = open_ok();
+  ASSERT_NE(result.store, nullptr);
+  EXPECT_FALSE(result.info.loss_accepted);
+  EXPECT_EQ(result.store->incarnation(), 3U);
+}
+
+TEST_F(RocksTornLogTest, ALogCutBetweenTwoBatchesIsAcceptedInTheSameWay) {
+  {
+    auto result = open_ok();
+    commit(*result.store, 40);
+    log_ = newest_log(data_);
+    result.store->close();
+  }
+  truncate_file(log_, file_size(log_) - 6'000);
+  EXPECT_THAT(refused().text,
+              AllOf(HasSubstr("batch 40 was acknowledged"), HasSubstr("--accept-loss-after=38")));
+  options_.accept_loss_after = 38;
+  auto result = open_ok();
+  ASSERT_NE(result.store, nullptr);
+  EXPECT_TRUE(result.info.loss_accepted);
+  expect_exactly(*result.store, 38);
+}
+
+// Damage elsewhere is no matter of the log: no number is named, and no consent helps.
+TEST_F(RocksTornLogTest, DamageOutsideTheLogOffersNoLoss) {
+  make(5);
+  open_ok().store->close();
+  for (const auto& entry : fs::directory_iterator(data_ + "/db")) {
+    const std::string name = entry.path().filename().string();
+    if (name.rfind("MANIFEST-", 0) == 0) flip_bit(entry.path().string(), 30);
+  }
+  options_.accept_loss_after = 5;
+  EXPECT_THAT(refused().text, AllOf(HasSubstr("MANIFEST-"), Not(HasSubstr("--accept-loss-after"))));
+}
+
+}  // namespace
+}  // namespace rota::testing

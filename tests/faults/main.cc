@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// rota-store-faults: the real store on a disk that fails, every kind of fault at every point, and
+// what the next open makes of it. Exit code 1: a wrong answer, or a kind of which no point was
+// tried.
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <new>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "faults/campaign.h"
+
+namespace rota::faults {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Arguments {
+  double minutes = 0;  // 0: until every point is tried
+  int jobs = 1;
+  std::uint64_t seed = 0;
+  std::uint64_t at_most = 0;  // points of a kind; 0: all
+  std::string folder;
+  std::string only;
+  std::int64_t point = -1;
+};
+
+constexpr std::size_t kKindsMax = 128;
+
+// One line of the table, in memory shared by the processes that fill it.
+struct Line {
+  std::atomic<std::uint64_t> points{0}, tried{0}, recovered{0}, refused{0}, wrong{0}, no_fault{0};
+};
+struct Table {
+  std::array<Line, kKindsMax> lines;
+  std::atomic<std::uint64_t> said{0};
+};
+
+void note(const Campaign& campaign, std::uint64_t point, const Verdict& verdict,
+          const Arguments& arguments, Line* line, Table* table) {
+  switch (verdict.kind) {
+    case Verdict::Kind::kNoFault:
+      ++line->no_fault;
+      return;
+    case Verdict::Kind::kRecovered:
+      ++line->recovered;
+      break;
+    case Verdict::Kind::kRefused:
+      ++line->refused;
+      break;
+    case Verdict::Kind::kWrong:
+      ++line->wrong;
+      if (++table->said <= 20) {
+        std::printf(
+            "WRONG: %s, point %llu: %s\n  again: rota-store-faults --seed %llu --only \"%s\" "
+            "--point %llu\n",
+            campaign.kind.c_str(), static_cast<unsigned long long>(point), verdict.text.c_str(),
+            static_cast<unsigned long long>(arguments.seed), campaign.kind.c_str(),
+            static_cast<unsigned long long>(point));
+        std::fflush(stdout);
+      }
+      break;
+  }
+  ++line->tried;
+}
+
+// Kind by kind in turns, so that whatever the time allows is spread over all of them.
+void run_share(const Arguments& arguments, int share, Clock::time_point until, Table* table) {
+  Bench bench(arguments.folder + "/" + std::to_string(share), arguments.seed);
+  const Campaigns campaigns = make_campaigns(bench, arguments.seed);
+  if (share == 0) {
+    std::printf("the work: %s\n", campaigns.text.c_str());
+    std::fflush(stdout);
+  }
+  const auto jobs = static_cast<std::uint64_t>(arguments.jobs);
+  bool more = true;
+  for (auto i = static_cast<std::uint64_t>(share); more; i += jobs) {
+    more = false;
+    for (std::size_t kind = 0; kind < campaigns.all.size(); ++kind) {
+      const Campaign& campaign = campaigns.all[kind];
+      Line& line = table->lines[kind];
+      line.points = campaign.points;
+      if (!arguments.only.empty() && campaign.kind.find(arguments.only) == std::string::npos) {
+        continue;
+      }
+      if (i >= campaign.points || (arguments.at_most != 0 && i >= arguments.at_most)) continue;
+      if (Clock::now() >= until) return;
+      more = true;
+      const std::uint64_t point = arguments.point >= 0 ? static_cast<std::uint64_t>(arguments.point)
+                                                       : spread(i, campaign.points, arguments.seed);
+      note(campaign, point, campaign.run(point), arguments, &line, table);
+    }
+    if (arguments.point >= 0) return;
+  }
+}
+
+int print_table(const std::vector<std::string>& kinds, const Arguments& arguments,
+                const Table& table) {
+  std::printf("%-34s %8s %8s %10s %8s %6s\n", "kind", "points", "tried", "recovered", "refused",
+              "wrong");
+  std::uint64_t tried = 0;
+  std::uint64_t recovered = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t wrong = 0;
+  bool untried = false;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const Line& line = table.lines[i];
+    if (line.tried == 0 && !arguments.only.empty()) continue;
+    untried = untried || line.tried == 0;
+    std::printf("%-34s %8llu %8llu %10llu %8llu %6llu\n", kinds[i].c_str(),
+                static_cast<unsigned long long>(line.points.load()),
+                static_cast<unsigned long long>(line.tried.load()),
+                static_cast<unsigned long long>(line.recovered.load()),
+                static_cast<unsigned long long>(line.refused.load()),
+                static_cast<unsigned long long>(line.wrong.load()));
+    tried += line.tried;
+    recovered += line.recovered;
+    refused += line.refused;
+    wrong += line.wrong;
+  }
+  std::printf("%-34s %8s %8llu %10llu %8llu %6llu\n", "all", "",
+              static_cast<unsigned long long>(tried), static_cast<unsigned long long>(recovered),
+              static_cast<unsigned long long>(refused), static_cast<unsigned long long>(wrong));
+  if (untried) std::printf("of some kinds no point was tried\n");
+  return wrong == 0 && !untried ? 0 : 1;
+}
+
+int run(const Arguments& arguments) {
+  std::printf("store faults: seed %llu\n", static_cast<unsigned long long>(arguments.seed));
+  std::fflush(stdout);
+  void* memory =
+      ::mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return std::perror("mmap"), 1;
+  auto* table = new (memory) Table();
+  const auto began = Clock::now();
+  auto until = Clock::time_point::max();
+  if (arguments.minutes > 0) {
+    until = began + std::chrono::milliseconds(static_cast<std::int64_t>(arguments.minutes * 60e3));
+  }
+  std::vector<pid_t> shares;
+  for (int share = 0; share < arguments.jobs; ++share) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      run_share(arguments, share, until, table);
+      std::fflush(stdout);
+      ::_exit(0);
+    }
+    shares.push_back(pid);
+  }
+  bool ended_well = true;
+  for (const pid_t pid : shares) {
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    ended_well = ended_well && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+  // The names once more, of a bench of its own: the shares have ended with theirs.
+  Bench bench(arguments.folder + "/names", arguments.seed);
+  std::vector<std::string> kinds;
+  for (const Campaign& one : make_campaigns(bench, arguments.seed).all) kinds.push_back(one.kind);
+  int code = print_table(kinds, arguments, *table);
+  const auto took = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - began);
+  std::printf("%lld s\n", static_cast<long long>(took.count()));
+  if (!ended_well) {
+    std::printf("a share of the work ended early\n");
+    code = 1;
+  }
+  return code;
+}
+
+int main_of(int argc, char** argv) {
+  Arguments arguments;
+  arguments.seed = std::random_device{}();
+  arguments.folder =
+      (std::filesystem::temp_directory_path() / ("rota-store-faults-" + std::to_string(::getpid())))
+          .string();
+  CLI::App app("The store on a disk that fails: every kind of fault, and the open after it.",
+               "rota-store-faults");
+  app.add_option("--minutes", arguments.minutes, "Stop after this time; 0: at the last point");
+  app.add_option("--seed", arguments.seed, "Repeats a run");
+  app.add_option("--jobs", arguments.jobs, "Processes at once")->check(CLI::Range(1, 64));
+  app.add_option("--at-most", arguments.at_most, "Points of a kind; 0: all");
+  app.add_option("--folder", arguments.folder, "Where the stores go; removed at the end");
+  app.add_option("--only", arguments.only, "Kinds whose name holds this");
+  app.add_option("--point", arguments.point, "One point, with --only");
+  CLI11_PARSE(app, argc, argv);
+  const int code = run(arguments);
+  std::error_code ignored;
+  std::filesystem::remove_all(arguments.folder, ignored);
+  return code;
+}
+
+}  // namespace
+}  // namespace rota::faults
+
+int main(int argc, char** argv) { return rota::faults::main_of(argc, argv); }

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is done to a store while its disk fails: batches whose content follows from a seed and their
+// number, so that what must be there after any number of them is known without a record of it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/store.h"
+#include "faults/fault_disk.h"
+#include "store/open.h"
+
+namespace rota::faults {
+
+// What the process that works on the store leaves behind, however it ends; in shared memory.
+struct WorkFacts {
+  DiskFacts disk;
+  std::atomic<std::uint64_t> submitted{0};
+  std::atomic<std::uint64_t> acked{0};
+  std::atomic<std::uint64_t> acks_after_failure{0};  // of batches begun after the store had failed
+  std::atomic<std::uint64_t> recovered{0};           // the batch at which a store was opened
+  std::atomic<bool> opened{false};
+  std::atomic<bool> finished{false};  // came to its end without a failure
+  std::atomic<std::uint64_t> log_bytes_before_last{0};
+  std::array<char, 2048> wrong{};    // the first wrong answer, as a sentence
+  std::array<char, 2048> failure{};  // the first failure that the store reported
+
+  void say_wrong(const std::string& text);
+  void say_failure(const std::string& text);
+};
+
+using Key = std::pair<core::Keyspace, std::string>;
+using Rows = std::map<Key, std::string>;
+
+void fill(std::uint64_t seed, core::CommitSeq seq, core::Batch* batch);
+// Every row after the batches 1 to `seq`.
+Rows rows_after(std::uint64_t seed, core::CommitSeq seq);
+
+// Small buffers, so that the workload meets flushes and compactions.
+store::StoreSizes small_sizes();
+
+struct WorkOptions {
+  std::string data;
+  std::uint64_t seed = 1;
+  int sessions = 2;           // opens
+  int batches = 40;           // of a session
+  bool close_last = true;     // else the process just ends after its last batch
+  bool exits = true;          // at a failure, as the server does; else it goes on against the store
+  FaultDisk* disk = nullptr;  // loses its power at the end, when there was a fault
+};
+
+// In a process of its own: opens, commits, reads back and checks, closes, and again. Returns the
+// exit code. Reads that give what was not written are said in the facts.
+int work(const WorkOptions& options, std::shared_ptr<rocksdb::FileSystem> file_system,
+         WorkFacts* facts);
+
+// In a process of its own: opens what a fault has left, on a disk without faults, compares every
+// row with what must be there after the batches that were recovered, and commits once more. Returns
+// 0 with the number in the facts, or the exit code of the failure, with its sentence.
+int recover(const std::string& data, std::uint64_t seed, WorkFacts* facts);
+
+}  // namespace rota::faults
