@@ -2,13 +2,14 @@
 #include "sim/checker.h"
 
 #include <algorithm>
+#include <set>
 
 #include "model/keyspace.h"
 
 namespace rota::sim {
 
 // What is loaded is what was committed, row by row: nothing lost, nothing that was never promised.
-void Checker::opened(const core::ShardStore& store, core::Now now) {
+void Checker::opened(const core::ShardStore& store, core::Now now, bool deletions_held) {
   if (store.last_committed() != last_seq_) {
     context_.verdict.fail(2, "the store opens at batch " + std::to_string(store.last_committed()) +
                                  ", committed was " + std::to_string(last_seq_));
@@ -16,11 +17,13 @@ void Checker::opened(const core::ShardStore& store, core::Now now) {
   }
   compare_store(store, 2);
   model_.compare_all();
+  model_.restarted(std::max(now.wall_ms, model_.now_ms()), deletions_held);
   leases_.clear();
   for (const auto& [token, live] : model_.live_leases()) {
     LeaseClock::Lease lease;
     lease.key = live.key;
     lease.session_id = live.session_id;
+    lease.request_id = live.request_id;
     lease.ttl_ms = live.ttl_ms;
     lease.deadline_ms = now.mono_ms + live.ttl_ms;
     lease.slack_ms = live.ttl_ms / 5;
@@ -43,6 +46,8 @@ void Checker::applied(const core::Command& command, core::Now now) {
     for (const core::LeaseRef& ref : beat->leases) {
       leases_.beat(ref, beat->session_id, now.mono_ms);
     }
+  } else if (const auto* lease = std::get_if<core::LeaseJobs>(&command.body)) {
+    leases_.repeat(*lease, now.mono_ms);
   }
 }
 
@@ -59,7 +64,7 @@ void Checker::answered_early(const core::Reply& reply, core::Now) {
   for (std::size_t i = 0; i < asked.leases.size() && context_.verdict.ok(); ++i) {
     const LeaseClock::Lease* lease = leases_.find(asked.leases[i].token);
     if (lease == nullptr) continue;
-    const std::int64_t left = lease->deadline_ms - context_.mono_ms();
+    const std::int64_t left = std::max<std::int64_t>(0, lease->deadline_ms - context_.mono_ms());
     const std::int64_t told = answer->items[i].renewed_for_ms;
     if (told < left || told > left + lease->slack_ms) {
       context_.verdict.fail(12, "a heartbeat renewed for " + std::to_string(told) +
@@ -81,17 +86,17 @@ void Checker::sealed(SealedTurn& sealed) {
       leases_.end(event.token);
     }
   }
+  std::set<std::uint64_t> fresh;
+  for (const core::JobEvent& event : sealed.turn.events) {
+    if (event.kind == core::JobEvent::Kind::kGranted) fresh.insert(event.token);
+  }
   for (const core::Reply& reply : sealed.turn.replies) {
     const auto* lease = std::get_if<core::LeaseReply>(&reply.body);
     const auto call = calls_.find(reply.call);
     if (lease == nullptr || call == calls_.end()) continue;
     const auto& asked = std::get<core::LeaseJobs>(call->second.body);
     for (const core::GrantedJob& job : lease->jobs) {
-      if (leases_.find(job.token) != nullptr) {
-        leases_.repeat(job.token, mono_ms);
-      } else {
-        leases_.grant(job, asked.session_id, lease->lease_ttl_ms, sealed.turn.seq, mono_ms);
-      }
+      if (fresh.contains(job.token)) leases_.grant(job, asked, sealed.turn.seq, mono_ms);
     }
   }
   // A lease that is over ends in the next turn, unless the turn has ended as many as it may.

@@ -19,7 +19,7 @@ class Checker final : public Watcher {
  public:
   explicit Checker(Context& context) : context_(context), model_(context) {}
 
-  void opened(const core::ShardStore& store, core::Now now) override;
+  void opened(const core::ShardStore& store, core::Now now, bool deletions_held) override;
   void applied(const core::Command& command, core::Now now) override;
   void answered_early(const core::Reply& reply, core::Now now) override;
   void sealed(SealedTurn& turn) override;

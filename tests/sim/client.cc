@@ -87,7 +87,11 @@ void Client::hear(const core::CommandBody& asked, const core::ReplyBody& answer)
   if (const auto* enqueued = std::get_if<core::EnqueueReply>(&answer)) {
     hear_enqueue(std::get<core::EnqueueJobs>(asked), *enqueued);
   } else if (const auto* operation = std::get_if<core::OperationReply>(&answer)) {
-    rumours_.operations.push_back(operation->operation.number);
+    const std::uint64_t number = operation->operation.number;
+    rumours_.operations.push_back(number);
+    if (!operation->operation.done && !resting_ && rng_.chance(0.3)) {
+      send(core::CancelOperation{number}, 0, next_++);
+    }
   } else if (const auto* scheduler = std::get_if<core::SchedulerReply>(&answer)) {
     for (const core::JobKey& key : {scheduler->state.last_job, scheduler->state.waiting}) {
       if (key.valid()) rumours_.heard(key);
@@ -104,6 +108,7 @@ void Client::hear_enqueue(const core::EnqueueJobs& asked, const core::EnqueueRep
   }
   const bool any = std::any_of(keys.begin(), keys.end(), [](auto& key) { return key.valid(); });
   if (asked.request.id.empty() || !any) return;
+  if (asked.request.id.starts_with("reused")) return;
   const auto [first, fresh] = first_answers_.emplace(asked.request.id, keys);
   if (!fresh && first->second != keys) {
     context_.verdict.fail(5, "request " + asked.request.id +

@@ -23,6 +23,7 @@ class LeaseClock {
   struct Lease {
     core::JobKey key;
     std::string session_id;
+    std::string request_id;
     std::int64_t ttl_ms = 0;
     std::int64_t deadline_ms = 0;
     std::int64_t cap_ms = INT64_MAX;
@@ -33,15 +34,16 @@ class LeaseClock {
   };
 
   void clear() { leases_.clear(); }
-  void grant(const core::GrantedJob& job, const std::string& session_id, std::int64_t ttl_ms,
-             core::CommitSeq seq, std::int64_t mono_ms) {
+  void grant(const core::GrantedJob& job, const core::LeaseJobs& call, core::CommitSeq seq,
+             std::int64_t mono_ms) {
     Lease lease;
     lease.key = job.key;
-    lease.session_id = session_id;
-    lease.ttl_ms = ttl_ms;
+    lease.session_id = call.session_id;
+    lease.request_id = call.request_id;
+    lease.ttl_ms = call.lease_ttl_ms;
     lease.granted_seq = seq;
     if (job.time_left_ms != model::kNoTimeout) lease.cap_ms = mono_ms + job.time_left_ms;
-    lease.deadline_ms = std::min(mono_ms + ttl_ms, lease.cap_ms);
+    lease.deadline_ms = std::min(mono_ms + lease.ttl_ms, lease.cap_ms);
     leases_[job.token] = lease;
   }
   // After a start: live again with at least a full ttl, up to a fifth more, and not shortened by
@@ -62,8 +64,14 @@ class LeaseClock {
     it->second.stall_ms = 0;
     renew(it->second, mono_ms);
   }
-  void repeat(std::uint64_t token, std::int64_t mono_ms) {
-    if (const auto it = leases_.find(token); it != leases_.end()) renew(it->second, mono_ms);
+  // The call that was granted leases comes again: they begin anew.
+  void repeat(const core::LeaseJobs& call, std::int64_t mono_ms) {
+    for (auto& [token, lease] : leases_) {
+      if (!call.request_id.empty() && lease.request_id == call.request_id &&
+          lease.session_id == call.session_id) {
+        renew(lease, mono_ms);
+      }
+    }
   }
   void stalled(std::int64_t gap_ms, core::Stall what) {
     for (auto& [token, lease] : leases_) {

@@ -73,7 +73,8 @@ std::map<std::uint64_t, Model::LiveLease> Model::live_leases() const {
   std::map<std::uint64_t, LiveLease> out;
   for (const auto& [token, key] : running_) {
     const Job& job = jobs_.at(key);
-    LiveLease lease{key, job.session_id, grants_.at(job.grant).ttl_ms, job.granted_ms,
+    const Grant& grant = grants_.at(job.grant);
+    LiveLease lease{key, grant.session_id, grant.request_id, grant.ttl_ms, job.granted_ms,
                     model::kNoTimeout};
     for (const auto& [name, q] : queues_) {
       if (q.number == key.queue) {
@@ -83,6 +84,14 @@ std::map<std::uint64_t, Model::LiveLease> Model::live_leases() const {
     out.emplace(token, std::move(lease));
   }
   return out;
+}
+
+// In a running server the ids of lease calls that are spent are never forgotten.
+void Model::restarted(std::int64_t now_ms, bool deletions_held) {
+  if (deletions_held) return;
+  std::erase_if(lease_requests_, [&](const auto& entry) {
+    return entry.second != 0 && entry.second + base::limits::kRequestIdKeptMs <= now_ms;
+  });
 }
 
 // ---- a turn
@@ -129,7 +138,7 @@ void Model::take(const SealedTurn& sealed, const std::map<core::CallId, core::Co
   }
   if (ok()) after_turn();
   if (ok()) compare_touched();
-  now_ = step_.hi;
+  if (turn.batch) now_ = step_.hi;  // what is not stored does not outlive the process
 }
 
 void Model::apply_rows() {
@@ -207,7 +216,8 @@ bool Model::granted(const Event& event) {
     return broken(10, "attempt " + std::to_string(event.attempt) + " follows " +
                           std::to_string(job->attempts));
   }
-  if (job->attempts == 0 && job->deadline_ms != 0 && job->deadline_ms <= step_.lo && !held()) {
+  if (job->attempts == 0 && job->deadline_ms != 0 && job->deadline_ms <= step_.lo &&
+      !step_.turn->deletions_held_once) {
     return broken(15, "its start deadline has passed");
   }
   if (job->used >= retry_of(*job).max_attempts && job->used > 0 &&

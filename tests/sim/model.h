@@ -46,6 +46,8 @@ class Model {
   void take(const SealedTurn& turn, const std::map<core::CallId, core::Command>& calls);
   // A renewal that left before any commit.
   void take_early(const core::Heartbeat& asked, const core::HeartbeatReply& answer);
+  // A server has started: what it may have forgotten by age is forgotten.
+  void restarted(std::int64_t now_ms, bool deletions_held);
   // All that the rows say against all that the model says.
   void compare_all();
 
@@ -55,6 +57,7 @@ class Model {
   struct LiveLease {
     JobKey key;
     std::string session_id;
+    std::string request_id;
     std::int64_t ttl_ms = 0;
     std::int64_t granted_ms = 0;
     std::int64_t timeout_ms = 0;
@@ -290,7 +293,9 @@ class Model {
   std::map<std::uint64_t, Grant> grants_;
   std::map<std::pair<std::string, std::string>, Entry> ledger_;  // scope, key
   std::map<RequestName, Request> requests_;
-  std::set<std::pair<std::string, std::string>> lease_requests_;  // session, id: has granted
+  // Lease calls that have granted, by session and request id: since when all of it has ended, 0
+  // while it has not.
+  std::map<std::pair<std::string, std::string>, std::int64_t> lease_requests_;
   std::map<std::uint64_t, Purge> purges_;
   std::map<std::string, Scheduler> schedulers_;
 };

@@ -113,7 +113,7 @@ void Model::check_poll(const core::Command& command, const core::LeaseReply& rep
   if (!reply.jobs.empty()) {
     if (reply.lease_ttl_ms != c.lease_ttl_ms) return broken(12, "another ttl than it asked for");
     const std::pair id{c.session_id, c.request_id};
-    if (!c.request_id.empty() && !lease_requests_.insert(id).second) {
+    if (!c.request_id.empty() && !lease_requests_.emplace(id, 0).second) {
       return broken(6, "a second set of jobs for request " + c.request_id);
     }
     Grant grant{c.session_id, c.request_id, c.lease_ttl_ms, false, {}};
@@ -203,12 +203,16 @@ void Model::on(const core::Heartbeat& c, const core::ReplyBody& r) {
 // ---- ends of attempts
 
 void Model::end_attempt(Job& job, AttemptOutcome outcome, bool by_finish, std::int64_t at_ms) {
-  (void)at_ms;
   step_.touched.insert(job.key);
   running_.erase(job.token);
   if (const auto grant = grants_.find(job.grant); grant != grants_.end()) {
     grant->second.live.erase(job.token);
-    if (grant->second.live.empty()) grants_.erase(grant);
+    if (grant->second.live.empty()) {
+      const auto request =
+          lease_requests_.find({grant->second.session_id, grant->second.request_id});
+      if (request != lease_requests_.end()) request->second = at_ms;
+      grants_.erase(grant);
+    }
   }
   job.last_token = job.token;
   if (job.first_granted_ms == 0) job.first_granted_ms = job.granted_ms;

@@ -377,7 +377,8 @@ void Model::skipped(const std::string& id, const Scheduler& s, const model::RunR
   if (run.reason == "PREVIOUS_RUN_UNFINISHED") {
     if (s.settings.overlap != model::Overlap::kSkip || busy_hi == 0) wrong(26);
   } else if (run.reason == "WAITING_RUN_EXISTS") {
-    if (s.settings.overlap != model::Overlap::kWaitOne || busy_hi < 2) wrong(26);
+    // The waiting run itself is unfinished, and may be the only one until it is let go.
+    if (s.settings.overlap != model::Overlap::kWaitOne || busy_hi == 0) wrong(26);
   } else if (run.reason == "BUSINESS_KEY_EXISTS") {
     if (s.settings.job.business_key.empty()) wrong(5);
   } else if (run.reason == "QUEUE_FULL") {

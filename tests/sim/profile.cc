@@ -120,6 +120,9 @@ Profile Profile::draw(std::uint64_t seed, const Reduction& reduction) {
     if (rng.chance(share)) p.rate[i] = rate;
   }
   for (double& chance : p.crash) chance = rng.chance(0.5) ? rng.log_uniform(0.0002, 0.01) : 0.0;
+  // A start is a rare occasion.
+  double& loading = p.crash[static_cast<std::size_t>(CrashPoint::kDuringLoad)];
+  loading = std::min(0.5, loading * 50);
   const auto pick = [&](std::int64_t lo, std::int64_t hi) {
     return static_cast<std::uint32_t>(rng.between(lo, hi));
   };

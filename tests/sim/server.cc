@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/describe.h"
+
 namespace rota::sim {
 
 using base::Reason;
@@ -88,7 +90,7 @@ void Server::boot() {
     context_.verdict.fail(25, "the engine starts behind the clock");
   }
   if (ticks_held_) engine_->hold_ticks(true);
-  watcher_.opened(*store_, context_.now());
+  watcher_.opened(*store_, context_.now(), engine_->stats().deletions_held);
   plan(0);
 }
 
@@ -324,9 +326,11 @@ core::Now Server::tell() {
 
 void Server::input() {
   tell();
-  if (!first_input_) first_input_ = engine_time();
+  if (!first_input_) {
+    first_input_ = engine_time();
+    held_at_first_ = engine_->stats().deletions_held;
+  }
   touched_ = true;
-  held_since_input_ = held_since_input_ || engine_->stats().deletions_held;
 }
 
 void Server::handle_mail() {
@@ -386,6 +390,7 @@ void Server::take_commands() {
 void Server::apply(Incoming incoming) {
   core::Command& command = incoming.command;
   context_.trace.add("apply", {command.call, command.body.index()});
+  context_.trace.say([&] { return describe(command.body); });
   input();
   if (const auto* abandon = std::get_if<core::AbandonGrant>(&command.body)) {
     abandoned_.push_back(*abandon);
@@ -417,8 +422,10 @@ void Server::seal_and_submit() {
   if (engine_->stats().now_ms != engine_wall_ms_) {
     context_.verdict.fail(25, "engine time is not the furthest that the clock has been");
   }
-  sealed.deletions_held =
-      std::exchange(held_since_input_, false) || engine_->stats().deletions_held;
+  const bool held_now = engine_->stats().deletions_held;
+  if (!first_input_) held_at_first_ = held_now;
+  sealed.deletions_held = held_at_first_ && held_now;
+  sealed.deletions_held_once = held_at_first_ || held_now;
   first_input_.reset();
   core::Turn& turn = sealed.turn;
   if (!turn.damage.empty()) {
@@ -435,6 +442,15 @@ void Server::seal_and_submit() {
   if (!idle_turn_) {
     context_.trace.add("seal", {turn.seq, turn.batch ? turn.batch->ops() : 0, turn.replies.size(),
                                 turn.events.size(), turn.reads.size()});
+  }
+  for (const core::JobEvent& event : turn.events) {
+    context_.trace.say([&] { return "event " + describe(event); });
+  }
+  for (const core::Reply& reply : turn.replies) {
+    context_.trace.say([&] {
+      return "reply " + std::to_string(reply.call) + (reply.immediate ? " at once: " : ": ") +
+             describe(reply.body);
+    });
   }
   watcher_.sealed(sealed);
   for (core::Reply& reply : turn.replies) {

@@ -38,14 +38,16 @@ struct SealedTurn {
   };
   std::map<std::uint64_t, Left> left;  // by token
   bool draining = false;
-  bool deletions_held = false;  // at any time of the turn
+  bool deletions_held = false;       // all through the turn
+  bool deletions_held_once = false;  // at some time of it
 };
 
 // Sees everything that enters and leaves the engine, in order.
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  virtual void opened(const core::ShardStore& store, core::Now now) = 0;
+  // Loaded, and about to serve; `deletions_held` as the engine says it.
+  virtual void opened(const core::ShardStore& store, core::Now now, bool deletions_held) = 0;
   virtual void applied(const core::Command& command, core::Now now) = 0;
   virtual void answered_early(const core::Reply& reply, core::Now now) = 0;
   virtual void sealed(SealedTurn& turn) = 0;
@@ -181,7 +183,7 @@ class Server {
   std::int64_t engine_wall_ms_ = 0;
   std::optional<core::Now> first_input_;
   std::vector<core::AbandonGrant> abandoned_;
-  bool held_since_input_ = false;
+  bool held_at_first_ = false;
   bool in_flight_ = false;
   std::int64_t in_flight_since_ms_ = 0;
   std::int64_t noted_in_flight_ms_ = 0;

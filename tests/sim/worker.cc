@@ -241,6 +241,22 @@ void Worker::end(std::uint64_t token) {
   send_finish(token);
 }
 
+// A worker gone astray: it ends what it does not hold.
+void Worker::meddle() {
+  core::FinishJobs call;
+  call.session_id = session_;
+  const auto add = [&](const core::LeaseRef& lease) {
+    core::FinishItem item{.lease = lease, .outcome = outcome(false), .invalid = {}};
+    if (rng_.chance(0.1)) item.invalid = base::invalid_field("result", "refused at the border");
+    call.items.push_back(std::move(item));
+  };
+  for (int i = 0; i < 3; ++i) {
+    add({rumours_.jobs[rng_.below(rumours_.jobs.size())], 1'000'000 + rng_.below(50)});
+  }
+  if (!rumours_.leases.empty()) add(rumours_.leases[rng_.below(rumours_.leases.size())]);
+  network_.send(std::move(call), [](const core::ReplyBody&) {});
+}
+
 // Whatever is not answered yet goes together, as the worker library does it.
 void Worker::send_finish(std::uint64_t token) {
   const auto own = finishes_.find(token);
@@ -290,6 +306,7 @@ void Worker::beat() {
   if (!rumours_.jobs.empty() && !context_.healed && rng_.chance(0.1)) {
     call.leases.push_back({rumours_.jobs[rng_.below(rumours_.jobs.size())], 1 + rng_.below(50)});
   }
+  if (!rumours_.jobs.empty() && !context_.healed && rng_.chance(0.05)) meddle();
   if (context_.strikes(Fault::kBeatLate, rng_)) {
     next_ms = rng_.between(next_ms, 4 * next_ms);
   } else if (!call.leases.empty()) {

@@ -67,6 +67,7 @@ class Worker {
   void end(std::uint64_t token);
   core::WorkerOutcome outcome(bool cancelled);
   void send_finish(std::uint64_t token);
+  void meddle();
   void beat();
   void hear_beat(const core::Heartbeat& call, const core::HeartbeatReply& reply,
                  std::int64_t sent_ms);

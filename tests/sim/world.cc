@@ -9,6 +9,7 @@ namespace {
 constexpr std::int64_t kMinuteMs = 60'000;
 // When faults have ended, everything that can end has ended by then, in virtual time.
 constexpr std::int64_t kQuietMs = 3 * 60 * kMinuteMs;
+constexpr std::int64_t kMessagesGoneMs = 70'000;
 constexpr std::int64_t kAfterQuietMs = 3 * kMinuteMs;
 constexpr std::uint64_t kHealSteps = 3'000'000;
 
@@ -102,12 +103,19 @@ bool World::advance(std::uint64_t steps, std::int64_t until_ms) {
 }
 
 // All faults end. Whoever was in the way is told to step aside; the rest has to happen by itself.
+// Told twice: a pause that was sent before may still be under way.
 void World::heal() {
   context_.healed = true;
   trace_.add("healed", {});
   server_.press_disk(false);
   context_.clocks.wall_offset_ms = furthest_wall_ms_;
   for (auto& client : clients_) client->rest();
+  open_gates();
+  gates_open_ms_ = context_.mono_ms() + kMessagesGoneMs;
+  agenda_.in(kMessagesGoneMs, [this] { open_gates(); });
+}
+
+void World::open_gates() {
   for (const char* id : {"s0", "s1", "s2"}) clients_[0]->insist(core::DeleteScheduler{id});
   for (const std::string& name : rumours_.queues) {
     core::SetQueue open;
@@ -119,7 +127,7 @@ void World::heal() {
 }
 
 bool World::quiet() {
-  if (!server_.up() || clients_[0]->insisting() > 0 || !server_.idle()) return false;
+  if (context_.mono_ms() <= gates_open_ms_ || !server_.up() || clients_[0]->insisting() > 0 || !server_.idle()) return false;
   for (const auto& worker : workers_) {
     if (worker->handlers() > 0) return false;
   }

@@ -39,6 +39,7 @@ class World {
   void set_up();
   void chaos();
   void heal();
+  void open_gates();
   bool quiet();
   bool advance(std::uint64_t steps, std::int64_t until_ms);
 
@@ -58,6 +59,7 @@ class World {
   std::uint64_t steps_ = 0;
   std::int64_t furthest_wall_ms_ = 0;  // offset of the wall clock, the largest so far
   int forward_steps_ = 0;
+  std::int64_t gates_open_ms_ = 0;  // since then nobody is in the way any more
 };
 
 // Runs a profile once.
