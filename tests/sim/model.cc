@@ -220,10 +220,6 @@ bool Model::granted(const Event& event) {
       !step_.turn->deletions_held_once) {
     return broken(15, "its start deadline has passed");
   }
-  if (job->used >= retry_of(*job).max_attempts && job->used > 0 &&
-      !step_.turn->turn.batch) {
-    return broken(13, "its attempts are used up");
-  }
   for (const auto& [number, purge] : purges_) {
     if (!purge.done && purge.queue == q.number && job->waiting_seq < purge.barrier) {
       return broken(7, "a purge is to remove it");
@@ -421,6 +417,15 @@ void Model::silent() {
         break;
       }
     }
+  }
+  for (auto it = ledger_.begin(); it != ledger_.end();) {
+    const auto* stored =
+        change(Keyspace::kLedger, keys::ledger("default", it->first.first, it->first.second));
+    const bool swept = stored != nullptr && !*stored && it->second.done;
+    if (swept && (it->second.expires_ms > step_.hi || held())) {
+      return fail(5, "the result of key " + it->first.second + " was forgotten before its time");
+    }
+    it = swept ? ledger_.erase(it) : std::next(it);
   }
   // The oldest first, as by count.
   for (const JobKey& key : gone) {

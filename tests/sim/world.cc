@@ -152,6 +152,11 @@ RunResult World::run() {
   }
   if (verdict_.ok()) {
     advance(kHealSteps, context_.mono_ms() + kAfterQuietMs);
+    // Its own duties go on: a moment when none is under way.
+    for (int i = 0; i < 10'000 && verdict_.ok() && !server_.idle(); ++i) {
+      advance(1, INT64_MAX);
+    }
+    if (verdict_.ok() && !server_.idle()) verdict_.fail(17, "the engine never comes to rest");
     if (verdict_.ok() && server_.store() != nullptr) {
       checker_.judge(*server_.store(), *server_.engine());
     }
