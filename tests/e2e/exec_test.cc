@@ -150,7 +150,7 @@ TEST_F(ExecTest, CodeZeroAfterTermIsASuccessOnCancelOnly) {
   const std::string undone =
       enqueue(job_spec("trap 'exit 3' TERM; echo $$ > '" + folder_.file("undone.pid") +
                        "'; while :; do sleep 0.1; done"));
-  for (const std::string& name : {"done.pid", "undone.pid"}) {
+  for (const char* name : {"done.pid", "undone.pid"}) {
     ASSERT_TRUE(wait_until([&] { return pid_in(name) > 0; }, kPatienceMs));
   }
   for (const std::string& id : {done, undone}) {

@@ -101,7 +101,7 @@ TEST(ExecProcessTest, ACommandThatDoesNotExistIsAFailedAttemptAndNotADeadWorker)
   const std::string missed = server.give("a");
   ASSERT_TRUE(server.wait_until([&] { return server.finished.size() == 1; }));
   EXPECT_EQ(server.finished[0].outcome().failure().failure().type(), "spawn");
-  EXPECT_TRUE(server.finished[0].outcome().failure().retryable());
+  EXPECT_FALSE(server.finished[0].outcome().failure().not_retryable());
   std::ofstream(command + ".new") << "#!/bin/sh\n";
   ASSERT_EQ(chmod((command + ".new").c_str(), 0700), 0);
   ASSERT_EQ(rename((command + ".new").c_str(), command.c_str()), 0);
