@@ -122,8 +122,8 @@ Millis to_millis(const google::protobuf::Duration& message) {
 }
 
 Time to_time(const google::protobuf::Timestamp& message) {
-  const std::int64_t seconds = std::clamp(message.seconds(), base::kTimeMsMin / 1'000,
-                                          base::kTimeMsMax / 1'000);
+  const std::int64_t seconds =
+      std::clamp(message.seconds(), base::kTimeMsMin / 1'000, base::kTimeMsMax / 1'000);
   return Time(Millis(seconds * 1'000 + part_of_second(message.nanos())));
 }
 

@@ -76,11 +76,11 @@ class Writer {
   std::size_t size_ = 0;  // what is written
 };
 
-// Reads what Writer wrote, and nothing else: what Writer would have written in another way (a number
-// with more bytes than it needs, a truth value of 2, a value outside its type) is a fault like one
-// that is cut off, so that no two byte strings are the same value. Never reads past the end: the
-// first fault makes ok() false for good and every later read returns zero or empty. Views point into
-// the bytes given.
+// Reads what Writer wrote, and nothing else: what Writer would have written in another way (a
+// number with more bytes than it needs, a truth value of 2, a value outside its type) is a fault
+// like one that is cut off, so that no two byte strings are the same value. Never reads past the
+// end: the first fault makes ok() false for good and every later read returns zero or empty. Views
+// point into the bytes given.
 class Reader {
  public:
   explicit Reader(std::string_view in) : in_(in) {}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Page tokens: where a listing goes on. Opaque to callers; a checksum finds damage, and a
-// fingerprint of the listing with all its other arguments finds a token used elsewhere. Neither is a
-// secret, so anybody can make a token: a listing checks that its position is one of its own.
+// fingerprint of the listing with all its other arguments finds a token used elsewhere. Neither is
+// a secret, so anybody can make a token: a listing checks that its position is one of its own.
 #pragma once
 
 #include <cstdint>

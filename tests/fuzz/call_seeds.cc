@@ -53,16 +53,17 @@ std::string lease() {
 }
 std::string finish(const char* outcome) {
   const std::string text = R"(session_id: "s" items { lease { job_id: "@job" fencing_token: -1 }
-                              outcome { )" + std::string(outcome) + " } }";
+                              outcome { )" +
+                           std::string(outcome) + " } }";
   return call<v1::FinishJobsRequest>(Method::kWorkerServiceFinishJobs, text.c_str());
 }
 
 void put_lives(const Seeds& seeds) {
-  put(seeds, "success", {set_queue(), enqueue(), lease(), finish("success { result { data: \"r\" } }"),
-                         call<v1::GetJobRequest>(Method::kJobServiceGetJob,
-                                                 R"(job_id: "@job" include_payload: true)"),
-                         call<v1::DeleteJobRequest>(Method::kJobServiceDeleteJob,
-                                                    R"(job_id: "@job")")});
+  put(seeds, "success",
+      {set_queue(), enqueue(), lease(), finish("success { result { data: \"r\" } }"),
+       call<v1::GetJobRequest>(Method::kJobServiceGetJob,
+                               R"(job_id: "@job" include_payload: true)"),
+       call<v1::DeleteJobRequest>(Method::kJobServiceDeleteJob, R"(job_id: "@job")")});
   put(seeds, "failure-and-redrive",
       {set_queue(R"(queue: "q" settings { retry { max_attempts: 1 } })"), enqueue(), lease(),
        finish(R"(failure { failure { type: "T" message: "m" } })"),
@@ -75,37 +76,35 @@ void put_lives(const Seeds& seeds) {
          job_id: "@job" changes { priority: 200 } update_mask { paths: "priority" })"),
        call<v1::CancelJobRequest>(Method::kJobServiceCancelJob, R"(job_id: "@job" reason: "why")"),
        call<v1::WaitJobRequest>(Method::kJobServiceWaitJob, R"(job_id: "@job")")});
-  put(seeds, "heartbeat", {set_queue(), enqueue(), lease(),
-                           call<v1::HeartbeatRequest>(Method::kWorkerServiceHeartbeat, R"(
+  put(seeds, "heartbeat",
+      {set_queue(), enqueue(), lease(),
+       call<v1::HeartbeatRequest>(Method::kWorkerServiceHeartbeat, R"(
                              session_id: "s" leases { job_id: "@job" fencing_token: -1 })"),
-                           finish("snooze { delay { seconds: 1 } }")});
+       finish("snooze { delay { seconds: 1 } }")});
   put(seeds, "business-key",
       {set_queue(), enqueue(R"(request_id: "r" job { queue: "q" kind: "k" business_key: "b" })"),
        enqueue(R"(request_id: "r" job { queue: "q" kind: "k" business_key: "b" })"),
        call<v1::BulkEnqueueJobsRequest>(Method::kJobServiceBulkEnqueueJobs, R"(
          jobs { queue: "q" kind: "k" business_key: "b" } jobs { queue: "q" kind: "other"
          business_key: "b" } jobs { queue: "" })")});
-  put(seeds, "queue", {set_queue(),
-                       call<v1::PauseQueueRequest>(Method::kQueueServicePauseQueue,
-                                                   R"(queue: "q" note: "n")"),
-                       call<v1::PurgeQueueRequest>(Method::kQueueServicePurgeQueue,
-                                                   R"(queue: "q" request_id: "r")"),
-                       call<v1::GetOperationRequest>(Method::kAdminServiceGetOperation,
-                                                     R"(operation_id: "@operation")"),
-                       call<v1::CancelOperationRequest>(Method::kAdminServiceCancelOperation,
-                                                        R"(operation_id: "@operation")"),
-                       call<v1::GetServerInfoRequest>(Method::kAdminServiceGetServerInfo, ""),
-                       call<v1::DeleteQueueRequest>(Method::kQueueServiceDeleteQueue,
-                                                    R"(queue: "q")")});
-  put(seeds, "scheduler",
+  put(seeds, "queue",
       {set_queue(),
-       call<v1::UpsertSchedulerRequest>(Method::kSchedulerServiceUpsertScheduler, R"(
+       call<v1::PauseQueueRequest>(Method::kQueueServicePauseQueue, R"(queue: "q" note: "n")"),
+       call<v1::PurgeQueueRequest>(Method::kQueueServicePurgeQueue,
+                                   R"(queue: "q" request_id: "r")"),
+       call<v1::GetOperationRequest>(Method::kAdminServiceGetOperation,
+                                     R"(operation_id: "@operation")"),
+       call<v1::CancelOperationRequest>(Method::kAdminServiceCancelOperation,
+                                        R"(operation_id: "@operation")"),
+       call<v1::GetServerInfoRequest>(Method::kAdminServiceGetServerInfo, ""),
+       call<v1::DeleteQueueRequest>(Method::kQueueServiceDeleteQueue, R"(queue: "q")")});
+  put(seeds, "scheduler",
+      {set_queue(), call<v1::UpsertSchedulerRequest>(Method::kSchedulerServiceUpsertScheduler, R"(
          scheduler { id: "n" spec { parts { interval { every { seconds: 1 } } } }
                      job { queue: "q" kind: "k" } })"),
        call<v1::PauseSchedulerRequest>(Method::kSchedulerServicePauseScheduler,
                                        R"(scheduler_id: "n" note: "x")"),
-       call<v1::GetSchedulerRequest>(Method::kSchedulerServiceGetScheduler,
-                                     R"(scheduler_id: "n")"),
+       call<v1::GetSchedulerRequest>(Method::kSchedulerServiceGetScheduler, R"(scheduler_id: "n")"),
        call<v1::PreviewSchedulerRequest>(Method::kSchedulerServicePreviewScheduler, R"(
          spec { parts { cron: "0 2 * * *" } time_zone: "Europe/Berlin" } count: 3)"),
        call<v1::DeleteSchedulerRequest>(Method::kSchedulerServiceDeleteScheduler,
@@ -135,8 +134,9 @@ void put_lists(const Seeds& seeds) {
   put(seeds, "list-jobs-from-another-range",
       {ended(), list(position(3, "j")), list(position(2, "")), list(position(2, "\xff\xff")),
        list(position(1, "\xff"))});
-  put(seeds, "list-queues", {set_queue(), call<v1::ListQueuesRequest>(
-                                              Method::kQueueServiceListQueues, "page_size: 1", "1")});
+  put(seeds, "list-queues",
+      {set_queue(),
+       call<v1::ListQueuesRequest>(Method::kQueueServiceListQueues, "page_size: 1", "1")});
   put(seeds, "list-workers",
       {set_queue(), lease(),
        call<v1::ListWorkersRequest>(Method::kWorkerServiceListWorkers, "page_size: 1", "s")});
@@ -152,12 +152,15 @@ void put_port_bytes(const Seeds& seeds) {
   using namespace std::string_view_literals;
   seeds.put("port", "http1", 0, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
   seeds.put("port", "silence", 1, "");
-  seeds.put("port", "ping", 1, "\0\0\x08\x06\0\0\0\0\0" "12345678"sv);
+  seeds.put("port", "ping", 1,
+            "\0\0\x08\x06\0\0\0\0\0"
+            "12345678"sv);
   seeds.put("port", "reset-of-no-stream", 1, "\0\0\x04\x03\0\0\0\0\x01\0\0\0\x08"sv);
   seeds.put("port", "window-of-zero", 1, "\0\0\x04\x08\0\0\0\0\0\0\0\0\0"sv);
   seeds.put("port", "frame-too-long", 1, "\xff\xff\xff\0\0\0\0\0\x01"sv);
-  seeds.put("port", "headers-without-an-end", 1,
-            "\0\0\x01\x01\0\0\0\0\x01\x82\0\0\x01\x09\0\0\0\0\x01\x84\0\0\x01\x09\0\0\0\0\x01\x86"sv);
+  seeds.put(
+      "port", "headers-without-an-end", 1,
+      "\0\0\x01\x01\0\0\0\0\x01\x82\0\0\x01\x09\0\0\0\0\x01\x84\0\0\x01\x09\0\0\0\0\x01\x86"sv);
   seeds.put("port", "hello-of-tls", 0, "\x16\x03\x01\x00\x2f\x01\x00\x00\x2b\x03\x03"sv);
 }
 

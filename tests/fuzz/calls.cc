@@ -4,7 +4,8 @@
 // reason of the table, and what the server stored still adds up in the end (live_server.h).
 //
 // Input: up to kCallsMax calls, each of one byte for the method (a line of rpc/methods.inc), a
-// position with its length, two bytes for the length of the request, and the request. In it the text
+// position with its length, two bytes for the length of the request, and the request. In it the
+// text
 // "@job" stands for the id of the last job that was seen, "@operation" for the last operation, and
 // the token -1 for the last fencing token. A position that is not empty makes a list go on from it,
 // with a page token that is right in all else: anybody can make one.
@@ -38,8 +39,7 @@ struct Seen {
 };
 
 const pb::MethodDescriptor* method_of(const rpc::MethodInfo& info) {
-  const std::string name =
-      "rota.v1." + std::string(info.service) + "." + std::string(info.name);
+  const std::string name = "rota.v1." + std::string(info.service) + "." + std::string(info.name);
   const auto* method = pb::DescriptorPool::generated_pool()->FindMethodByName(name);
   FUZZ_CHECK(method != nullptr, "no method " + name);
   return method;
@@ -131,8 +131,8 @@ void learn(const pb::Message& response, Seen* seen) {
 
 // Success, or a reason of the table with its code and, where the request is at fault, its field.
 void check_refusal(const std::string& name, const grpc::Status& status) {
-  const std::string words = name + ": " + std::to_string(status.error_code()) + " " +
-                            status.error_message();
+  const std::string words =
+      name + ": " + std::to_string(status.error_code()) + " " + status.error_message();
   google::rpc::Status details;
   FUZZ_CHECK(details.ParseFromString(status.error_details()), words);
   bool has_reason = false;
@@ -153,6 +153,21 @@ void check_refusal(const std::string& name, const grpc::Status& status) {
   }
   FUZZ_CHECK(has_reason, words);
   FUZZ_CHECK(has_field || status.error_code() != grpc::StatusCode::INVALID_ARGUMENT, words);
+}
+
+// Wherever a page begins, it holds what was asked for and no more.
+void check_page(const pb::Message& request, const pb::Message& response) {
+  if (const auto* jobs = dynamic_cast<const v1::ListJobsResponse*>(&response)) {
+    const auto& asked = dynamic_cast<const v1::ListJobsRequest&>(request);
+    for (const auto& job : jobs->jobs()) {
+      FUZZ_CHECK(job.queue() == asked.filter().queue(), "a job of queue " + job.queue());
+    }
+  } else if (const auto* queues = dynamic_cast<const v1::ListQueuesResponse*>(&response)) {
+    const auto& asked = dynamic_cast<const v1::ListQueuesRequest&>(request);
+    for (const auto& queue : queues->queues()) {
+      FUZZ_CHECK(queue.name().starts_with(asked.name_prefix()), "queue " + queue.name());
+    }
+  }
 }
 
 void make_call(fuzz::Input& input, Seen* seen) {
@@ -178,6 +193,7 @@ void make_call(fuzz::Input& input, Seen* seen) {
     FUZZ_CHECK(readable, name + " took what is no message");
     FUZZ_CHECK(response->ParseFromString(answer.bytes), name + " answered what is no message");
     learn(*response, seen);
+    check_page(*request, *response);
   } else if (readable) {
     check_refusal(name, answer.status);
   }

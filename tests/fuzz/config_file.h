@@ -41,9 +41,9 @@ class MemoryFile {
 inline void check_config(const base::Result<app::Config>& config, const MemoryFile& printed) {
   if (!config) {
     const base::Error& error = config.error();
-    FUZZ_CHECK(error.reason == base::Reason::kInvalidField ||
-                   error.reason == base::Reason::kMissingField,
-               base::to_string(error));
+    FUZZ_CHECK(
+        error.reason == base::Reason::kInvalidField || error.reason == base::Reason::kMissingField,
+        base::to_string(error));
     FUZZ_CHECK(!error.field.empty() && !error.message.empty(), base::to_string(error));
     return;
   }

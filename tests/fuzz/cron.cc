@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cron text and the ticks it names. Input: the text, a time zone and an instant in milliseconds, one
-// line each.
+// Cron text and the ticks it names. Input: the text, a time zone and an instant in milliseconds,
+// one line each.
 #include <variant>
 
 #include "base/time_format.h"

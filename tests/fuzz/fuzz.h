@@ -4,8 +4,8 @@
 // the properties of one decoder; with clang libFuzzer calls it, else replay.cc does with the files
 // of corpus/<target>.
 //
-// A target keeps nothing from one input to the next, so that a file of the corpus alone repeats what
-// it found. The two that hold a whole server say how far that goes.
+// A target keeps nothing from one input to the next, so that a file of the corpus alone repeats
+// what it found. The two that hold a whole server say how far that goes.
 #pragma once
 
 #include <algorithm>

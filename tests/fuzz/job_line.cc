@@ -16,8 +16,8 @@ using namespace rota;
 constexpr std::ptrdiff_t kBracketsMax = 256;  // deeper ones are refused, by this reader only
 
 bool is_deep(std::string_view line) {
-  return std::count_if(line.begin(), line.end(),
-                       [](char c) { return c == '[' || c == '{'; }) >= kBracketsMax;
+  return std::count_if(line.begin(), line.end(), [](char c) { return c == '[' || c == '{'; }) >=
+         kBracketsMax;
 }
 
 }  // namespace

@@ -71,9 +71,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const auto key = rpc::job_key_from_wire(text);
       if (!key) {
         fuzz::check_refusal(key.error());
-        FUZZ_CHECK((key.error().reason == base::Reason::kJobNotFound) ==
-                       model::is_job_id_form(text),
-                   base::to_string(key.error()));
+        FUZZ_CHECK(
+            (key.error().reason == base::Reason::kJobNotFound) == model::is_job_id_form(text),
+            base::to_string(key.error()));
       } else {
         FUZZ_CHECK(model::job_id(*key) == text, "another job");
       }

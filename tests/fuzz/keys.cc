@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys of the keyspaces: what a parser takes is what the builder makes of it, keys sort as what they
-// say sorts, and no two different names share a key. Input: one byte that says which, then a key, or
-// the parts of two.
+// Keys of the keyspaces: what a parser takes is what the builder makes of it, keys sort as what
+// they say sorts, and no two different names share a key. Input: one byte that says which, then a
+// key, or the parts of two.
 #include <compare>
 #include <optional>
 #include <tuple>
@@ -65,8 +65,9 @@ void check_order_of_jobs(fuzz::Input& input) {
   FUZZ_CHECK(keys::parse_job(keys::job(a)) == a, "a job key is not read back");
   FUZZ_CHECK(keys::parse_final(keys::final_record(a)) == a, "a final key is not read back");
   if (a.queue != UINT32_MAX) {
-    FUZZ_CHECK(keys::job(a) >= keys::queue_begin(a.queue) && keys::job(a) < keys::queue_end(a.queue),
-               "a job outside its queue's range");
+    FUZZ_CHECK(
+        keys::job(a) >= keys::queue_begin(a.queue) && keys::job(a) < keys::queue_end(a.queue),
+        "a job outside its queue's range");
     FUZZ_CHECK(keys::job(a) < keys::level_end(a.queue, a.priority), "a job outside its level");
   }
   const std::int64_t ms_a = input.i64();

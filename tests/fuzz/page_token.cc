@@ -2,9 +2,9 @@
 //
 // Page tokens. Input: two listings' fingerprints and a position, each with its length, a byte to
 // change in the token, and the rest as a token of its own.
+#include "rpc/page_token.h"
 #include "base/limits.h"
 #include "fuzz/fuzz.h"
-#include "rpc/page_token.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 // transport is Debian's and counts no edges, so this sees little further than its corpus leads; the
 // connections of a hostile peer belong to the black-box tests.
 //
-// Input: one byte (odd: the client's preface and an empty SETTINGS frame come first), then the bytes
-// that are sent. The connection is closed for writing behind them and read to its end.
+// Input: one byte (odd: the client's preface and an empty SETTINGS frame come first), then the
+// bytes that are sent. The connection is closed for writing behind them and read to its end.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -22,7 +22,7 @@ using namespace rota;
 
 constexpr std::string_view kPreface("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
 constexpr int kCallEvery = 16;
-constexpr int kEndMs = 2'000;          // the server ends a connection that has ended, within
+constexpr int kEndMs = 2'000;  // the server ends a connection that has ended, within
 constexpr std::size_t kAnswerMax = 1U << 20U;
 
 class Connection {

@@ -232,10 +232,12 @@ void put_keys(const Seeds& seeds) {
   seeds.put("keys", "job", 0, keys::job(kJob));
   seeds.put("keys", "timer", 0, keys::timer(timer));
   seeds.put("keys", "final", 0, keys::final_record(kJob));
-  seeds.put("keys", "final-index", 0,
-            keys::final_index(3, model::JobState::kDead, kNowMs, 9));
+  seeds.put("keys", "final-index", 0, keys::final_index(3, model::JobState::kDead, kNowMs, 9));
   seeds.put("keys", "expiry", 0, keys::expiry(kNowMs, 9));
-  seeds.put("keys", "blocker", 0, "\x07" "default\x07" "nightly");
+  seeds.put("keys", "blocker", 0,
+            "\x07"
+            "default\x07"
+            "nightly");
   seeds.put("keys", "end-of-a-page", 1,
             std::string(1, 11) + keys::timer(timer).substr(0, 11) + keys::timer(timer));
   model::Writer jobs;

@@ -131,11 +131,12 @@ void put_client_messages(const Seeds& seeds) {
   pack(info, "ErrorInfo", &status);
   pack(bad, "BadRequest", &status);
   pack(retry, "RetryInfo", &status);
-  const std::string message = "\x05" "words";
+  const std::string message =
+      "\x05"
+      "words";
   seeds.put("status_details", "of-the-server", 9, message + status.SerializeAsString());
   const std::string lost = "connection reset";
-  seeds.put("status_details", "of-the-transport", 14,
-            static_cast<char>(lost.size()) + lost);
+  seeds.put("status_details", "of-the-transport", 14, static_cast<char>(lost.size()) + lost);
   google::rpc::Status late;
   retry.mutable_retry_delay()->set_seconds(INT64_MAX);
   pack(retry, "RetryInfo", &late);

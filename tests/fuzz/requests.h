@@ -42,9 +42,9 @@ inline bool is_path(std::string_view field) {
 inline void check_refusal(const base::Error& error) {
   const std::string words = base::to_string(error);
   const base::ReasonInfo& info = base::reason_info(error.reason);
-  FUZZ_CHECK(info.code == base::StatusCode::kInvalidArgument ||
-                 info.code == base::StatusCode::kNotFound,
-             "a request was refused for what is no fault of it: " + words);
+  FUZZ_CHECK(
+      info.code == base::StatusCode::kInvalidArgument || info.code == base::StatusCode::kNotFound,
+      "a request was refused for what is no fault of it: " + words);
   FUZZ_CHECK(!error.message.empty(), "refused without words: " + words);
   FUZZ_CHECK(base::is_utf8(error.message), "words that cannot be sent: " + words);
   FUZZ_CHECK(info.code != base::StatusCode::kInvalidArgument || is_path(error.field),

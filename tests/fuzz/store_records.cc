@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The store's own records. Input: one byte that says which, then format byte and fields. Fields that
-// a newer version appended are read past, so what is read need not be all that stands there.
+// The store's own records. Input: one byte that says which, then format byte and fields. Fields
+// that a newer version appended are read past, so what is read need not be all that stands there.
 #include <optional>
 
 #include "fuzz/records.h"

@@ -2,9 +2,9 @@
 //
 // Instants, dates, durations and offsets as text: what is read is written so that it is read
 // again as the same. Input: a text; its bytes are also taken as a number.
+#include "core/schedule/time_text.h"
 #include "base/duration.h"
 #include "base/time_format.h"
-#include "core/schedule/time_text.h"
 #include "core/schedule/time_zone.h"
 #include "fuzz/fuzz.h"
 

@@ -25,8 +25,8 @@ TEST(Bytes, VarintsRoundTrip) {
 
 // A number has one form, or two byte strings would be the same value.
 TEST(Bytes, VarintsWithMoreBytesThanTheyNeedAreRefused) {
-  for (const std::string& bytes :
-       {std::string("\x80\x00", 2), std::string("\xff\x80\x00", 3), std::string("\x81\x80\x00", 3)}) {
+  for (const std::string& bytes : {std::string("\x80\x00", 2), std::string("\xff\x80\x00", 3),
+                                   std::string("\x81\x80\x00", 3)}) {
     Reader r(bytes);
     EXPECT_EQ(r.varint(), 0U);
     EXPECT_FALSE(r.ok()) << bytes.size();
