@@ -80,8 +80,8 @@ void Checker::sealed(SealedTurn& sealed) {
   for (const core::JobEvent& event : sealed.turn.events) {
     if (event.token == 0 || event.kind == core::JobEvent::Kind::kGranted) continue;
     if (const LeaseClock::Lease* lease = leases_.find(event.token)) {
-      sealed.left[event.token] = {lease->deadline_ms - mono_ms,
-                                  lease->deadline_ms >= lease->cap_ms, lease->slack_ms > 0};
+      sealed.left[event.token] = {lease->deadline_ms - mono_ms, lease->deadline_ms >= lease->cap_ms,
+                                  lease->slack_ms > 0};
       if (lease->deadline_ms <= mono_ms) ++ended_alone;
       leases_.end(event.token);
     }
@@ -118,8 +118,8 @@ void Checker::stalled(std::int64_t gap_ms, core::Stall what) { leases_.stalled(g
 void Checker::committed(const SealedTurn& sealed) {
   const core::Turn& turn = sealed.turn;
   if (turn.seq != last_seq_ + (turn.batch ? 1U : 0U)) {
-    context_.verdict.fail(29, "batch " + std::to_string(turn.seq) + " follows batch " +
-                                  std::to_string(last_seq_));
+    context_.verdict.fail(
+        29, "batch " + std::to_string(turn.seq) + " follows batch " + std::to_string(last_seq_));
   }
   last_seq_ = turn.seq;
   if (turn.batch) {

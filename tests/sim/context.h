@@ -17,6 +17,7 @@ namespace rota::sim {
 // stepped by the chaos, forwards and back.
 struct Clocks {
   std::int64_t wall_offset_ms = 1'700'000'000'000;
+  bool leapt = false;  // once by so much that what is kept for an hour may be gone
 };
 
 struct Context {

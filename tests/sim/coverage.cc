@@ -11,21 +11,24 @@ namespace {
 using core::JobState;
 
 constexpr std::string_view kCommandNames[kCommands] = {
-    "EnqueueJobs",      "UpdateJob",       "CancelJob",      "RedriveJob",
-    "DeleteJob",        "ExplainJob",      "LeaseJobs",      "Heartbeat",
-    "FinishJobs",       "AbandonGrant",    "SetQueue",       "PauseQueue",
-    "ResumeQueue",      "DeleteQueue",     "PurgeQueue",     "CancelOperation",
-    "GetOperation",     "UpsertScheduler", "PauseScheduler", "ResumeScheduler",
+    "EnqueueJobs",     "UpdateJob",    "CancelJob",       "RedriveJob",     "DeleteJob",
+    "ExplainJob",      "LeaseJobs",    "Heartbeat",       "FinishJobs",     "AbandonGrant",
+    "SetQueue",        "PauseQueue",   "ResumeQueue",     "DeleteQueue",    "PurgeQueue",
+    "CancelOperation", "GetOperation", "UpsertScheduler", "PauseScheduler", "ResumeScheduler",
     "DeleteScheduler"};
 constexpr std::string_view kEventNames[kEventKinds] = {"",      "granted", "attempt-ended",
                                                        "final", "changed", "removed"};
 
 // The commands that name one job, and so meet it in a state.
 bool about_a_job(std::size_t command) {
-  return command == command_index<core::UpdateJob>() || command == command_index<core::CancelJob>() ||
-         command == command_index<core::RedriveJob>() || command == command_index<core::DeleteJob>() ||
-         command == command_index<core::ExplainJob>() || command == command_index<core::Heartbeat>() ||
-         command == command_index<core::FinishJobs>() || command == command_index<core::EnqueueJobs>();
+  return command == command_index<core::UpdateJob>() ||
+         command == command_index<core::CancelJob>() ||
+         command == command_index<core::RedriveJob>() ||
+         command == command_index<core::DeleteJob>() ||
+         command == command_index<core::ExplainJob>() ||
+         command == command_index<core::Heartbeat>() ||
+         command == command_index<core::FinishJobs>() ||
+         command == command_index<core::EnqueueJobs>();
 }
 
 // Pairs that cannot be, with the reason.
@@ -44,7 +47,8 @@ std::string_view unreachable(std::size_t command, JobState state) {
 
 bool never_refused(std::size_t command) {
   // A heartbeat and a finish answer each item; a grant given back has no answer.
-  return command == command_index<core::Heartbeat>() || command == command_index<core::FinishJobs>() ||
+  return command == command_index<core::Heartbeat>() ||
+         command == command_index<core::FinishJobs>() ||
          command == command_index<core::EnqueueJobs>();
 }
 
@@ -112,8 +116,8 @@ std::string Coverage::table() const {
   for (int s = 0; s < model::kJobStateCount; ++s) {
     const std::string_view name =
         s == 0 ? std::string_view("absent") : model::name_of(static_cast<JobState>(s));
-    std::snprintf(line, sizeof line, " %9.*s", static_cast<int>(std::min<std::size_t>(9, name.size())),
-                  name.data());
+    std::snprintf(line, sizeof line, " %9.*s",
+                  static_cast<int>(std::min<std::size_t>(9, name.size())), name.data());
     out += line;
   }
   out += "\n";

@@ -138,9 +138,8 @@ struct Answers {
            (r.operation.done ? " done" : " goes on");
   }
   std::string operator()(const core::SchedulerReply& r) const {
-    return "scheduler " + r.scheduler.id + " generation " +
-           std::to_string(r.scheduler.generation) + " declared " +
-           std::to_string(static_cast<int>(r.declared)) + " cursor " +
+    return "scheduler " + r.scheduler.id + " generation " + std::to_string(r.scheduler.generation) +
+           " declared " + std::to_string(static_cast<int>(r.declared)) + " cursor " +
            std::to_string(r.state.cursor_ms);
   }
 };
@@ -156,8 +155,7 @@ std::string describe(const core::ReplyBody& answer) { return std::visit(Answers{
 std::string describe(const core::JobEvent& event) {
   constexpr const char* kNames[] = {"", "granted", "attempt ended", "final", "changed", "removed"};
   return describe(event.key) + " " + kNames[static_cast<std::size_t>(event.kind)] + " " +
-         text(event.state) +
-         (event.token == 0 ? "" : " token " + std::to_string(event.token));
+         text(event.state) + (event.token == 0 ? "" : " token " + std::to_string(event.token));
 }
 
 }  // namespace rota::sim

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // When each lease ends as the server has to count it: from its grant and again from the commit of
-// the grant, moved by heartbeats, by repeats of the lease call and by the server's own stalls, never
-// beyond the attempt timeout. Fed in the order in which things enter the engine, since heartbeats
-// are not written.
+// the grant, moved by heartbeats, by repeats of the lease call and by the server's own stalls,
+// never beyond the attempt timeout. Fed in the order in which things enter the engine, since
+// heartbeats are not written.
 #pragma once
 
 #include <algorithm>
@@ -57,8 +57,7 @@ class LeaseClock {
   }
   void beat(const core::LeaseRef& ref, const std::string& session_id, std::int64_t mono_ms) {
     const auto it = leases_.find(ref.token);
-    if (it == leases_.end() || it->second.key != ref.key ||
-        it->second.session_id != session_id) {
+    if (it == leases_.end() || it->second.key != ref.key || it->second.session_id != session_id) {
       return;
     }
     it->second.stall_ms = 0;

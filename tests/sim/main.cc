@@ -224,13 +224,12 @@ int main(int argc, char** argv) {
   }
   const double seconds = seconds_since(begin);
   if (!arguments.seed) std::printf("%s", totals.coverage.table().c_str());
-  std::printf("%llu seeds from %llu, %llu of them twice, %llu steps, %.0f steps/s, %llu broken\n",
-              static_cast<unsigned long long>(totals.seeds),
-              static_cast<unsigned long long>(arguments.seed.value_or(arguments.first)),
-              static_cast<unsigned long long>(totals.twice),
-              static_cast<unsigned long long>(totals.steps),
-              static_cast<double>(totals.steps) / seconds,
-              static_cast<unsigned long long>(totals.broken));
+  std::printf(
+      "%llu seeds from %llu, %llu of them twice, %llu steps, %.0f steps/s, %llu broken\n",
+      static_cast<unsigned long long>(totals.seeds),
+      static_cast<unsigned long long>(arguments.seed.value_or(arguments.first)),
+      static_cast<unsigned long long>(totals.twice), static_cast<unsigned long long>(totals.steps),
+      static_cast<double>(totals.steps) / seconds, static_cast<unsigned long long>(totals.broken));
   good = good && totals.broken == 0;
   if (arguments.minutes >= kFullCoverageMinutes) {
     for (const std::string& what : totals.coverage.zeros()) {

@@ -74,8 +74,8 @@ std::map<std::uint64_t, Model::LiveLease> Model::live_leases() const {
   for (const auto& [token, key] : running_) {
     const Job& job = jobs_.at(key);
     const Grant& grant = grants_.at(job.grant);
-    LiveLease lease{key, grant.session_id, grant.request_id, grant.ttl_ms, job.granted_ms,
-                    model::kNoTimeout};
+    LiveLease lease{key,          grant.session_id, grant.request_id,
+                    grant.ttl_ms, job.granted_ms,   model::kNoTimeout};
     for (const auto& [name, q] : queues_) {
       if (q.number == key.queue) {
         lease.timeout_ms = job.attempt_timeout.value_or(q.settings.attempt_timeout_ms);
@@ -188,8 +188,8 @@ bool Model::autonomous(const Event& event) {
 
 bool Model::granted(const Event& event) {
   const auto broken = [&](int invariant, const std::string& why) {
-    fail(invariant, at(event.key) + " was granted with token " + std::to_string(event.token) +
-                        ": " + why);
+    fail(invariant,
+         at(event.key) + " was granted with token " + std::to_string(event.token) + ": " + why);
     return false;
   };
   Job* job = find(event.key);
@@ -288,7 +288,11 @@ bool Model::removed(const Event& event) {
     return false;
   }
   if (job->state == JobState::kDead) {
-    const std::int64_t keep = queue_of(event.key)->settings.retention.dead_ms;
+    std::int64_t keep = queue_of(event.key)->settings.retention.dead_ms;
+    if (const auto changed = step_.retention_before.find(event.key.queue);
+        changed != step_.retention_before.end()) {
+      keep = std::min(keep, changed->second.dead_ms);
+    }
     if (keep == model::kForever || job->ended_ms + keep > step_.hi) {
       fail(7, at(event.key) + " is DEAD and was removed before its time");
       return false;
@@ -296,9 +300,10 @@ bool Model::removed(const Event& event) {
     remove(event.key);
     return true;
   }
+  // One that was cancelled in this turn may have gone on until then.
   const bool purged = std::any_of(purges_.begin(), purges_.end(), [&](const auto& entry) {
     return entry.second.queue == event.key.queue && job->waiting_seq < entry.second.barrier &&
-           !entry.second.done;
+           (!entry.second.done || entry.second.done_seq == step_.turn->turn.seq);
   });
   if (!job->waits() || !purged) {
     fail(7, at(event.key) + ", which is " + std::string(model::name_of(job->state)) +
@@ -333,8 +338,8 @@ void Model::unblock(Job& job) {
       }
     }
     if (unfinished_of(job.scheduler) - ending > 1) {
-      return fail(26, at(job.key) + " waits for other runs of " + job.scheduler +
-                          " and was made READY");
+      return fail(
+          26, at(job.key) + " waits for other runs of " + job.scheduler + " and was made READY");
     }
   }
   job.state = JobState::kReady;
@@ -343,14 +348,17 @@ void Model::unblock(Job& job) {
 
 // A record of an ended job whose time is over.
 void Model::retire(const JobKey& key) {
-  Job& job = jobs_.at(key);
-  const Queue* q = queue_of(key);
-  const model::Retention& r = q->settings.retention;
-  const std::int64_t keep =
-      job.state == JobState::kSucceeded ? r.succeeded_ms : r.cancelled_ms;
+  const Job& job = jobs_.at(key);
+  // A command of this turn may have changed the settings after it was decided.
+  const model::Retention& now = queue_of(key)->settings.retention;
+  const auto changed = step_.retention_before.find(key.queue);
+  const model::Retention& before = changed == step_.retention_before.end() ? now : changed->second;
+  const bool success = job.state == JobState::kSucceeded;
+  const std::int64_t keep = success ? std::min(now.succeeded_ms, before.succeeded_ms)
+                                    : std::min(now.cancelled_ms, before.cancelled_ms);
   const bool old = keep != model::kForever && job.ended_ms + keep <= step_.hi && !held();
-  const bool many = job.state == JobState::kSucceeded &&
-                    count(key.queue, JobState::kSucceeded) > r.succeeded_count;
+  const bool many = success && count(key.queue, JobState::kSucceeded) + step_.deleted[key.queue] >
+                                   std::min(now.succeeded_count, before.succeeded_count);
   if (!old && !many) {
     return fail(7, at(key) + ", " + std::string(model::name_of(job.state)) +
                        ", was retired before its time");

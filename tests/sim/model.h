@@ -143,9 +143,7 @@ class Model {
     std::uint32_t queue = 0;
     std::uint64_t barrier = 0;
     bool done = false, cancelled = false;
-  };
-  struct Run {
-    model::RunRecord record;
+    std::uint64_t done_seq = 0;
   };
   struct Scheduler {
     bool declared = false;
@@ -168,8 +166,11 @@ class Model {
     std::set<JobKey> touched;
     std::map<std::uint64_t, bool> abandoned;  // token: given back in this turn; true when it was
     std::map<std::string, std::uint64_t> unfinished_before;  // by scheduler
-    std::map<std::string, int> edits;                        // schedulers that a command changed
-    std::map<std::string, model::ScheduleSpec> spec_before;
+    // What a command of this turn changed after the engine may have acted on it.
+    std::map<std::uint32_t, model::Retention> retention_before;
+    std::map<std::uint32_t, std::uint64_t> deleted;  // SUCCEEDED ones, by queue
+    std::map<std::string, int> edits;                // schedulers that a command changed
+    std::map<std::string, std::vector<model::ScheduleSpec>> specs;  // they had before that
     std::vector<std::pair<const core::Command*, const core::LeaseReply*>> polls;
   };
   // What may become of an attempt that ends.
@@ -224,9 +225,9 @@ class Model {
   const Request* repeated(int method, const core::RequestTag& tag, const core::ReplyBody& r,
                           bool* refused);
   void remember(int method, const core::RequestTag& tag, Request request);
-  void check_enqueue_item(const core::JobRequest& asked, const core::EnqueueItem& given,
-                          std::map<std::pair<std::string, std::string>, const core::EnqueueItem*>*
-                              seen);
+  void check_enqueue_item(
+      const core::JobRequest& asked, const core::EnqueueItem& given,
+      std::map<std::pair<std::string, std::string>, const core::EnqueueItem*>* seen);
 
   // ---- model_leases.cc
   void on(const core::LeaseJobs& c, const core::ReplyBody& r);
@@ -286,7 +287,7 @@ class Model {
   std::int64_t now_ = 0;
   std::uint64_t max_token_ = 0;
   std::map<JobKey, Job> jobs_;
-  std::set<JobKey> gone_;  // removed: never to be seen again
+  std::set<JobKey> gone_;                    // removed: never to be seen again
   std::map<std::uint64_t, JobKey> running_;  // by token
   std::map<std::string, Queue> queues_;
   std::set<std::uint32_t> queue_numbers_;  // of all times

@@ -138,8 +138,8 @@ void Model::check_enqueue_item(
     std::map<std::pair<std::string, std::string>, const core::EnqueueItem*>* seen) {
   const auto* error = std::get_if<Error>(&given);
   const auto* got = std::get_if<core::EnqueuedJob>(&given);
-  const core::ReplyBody as_reply = error != nullptr ? core::ReplyBody(*error)
-                                                    : core::ReplyBody(core::JobReply{});
+  const core::ReplyBody as_reply =
+      error != nullptr ? core::ReplyBody(*error) : core::ReplyBody(core::JobReply{});
   const auto refused = [&](Reason reason) {
     const std::string wrong = differs(as_reply, reason);
     if (!wrong.empty()) fail(5, "an enqueue into " + asked.queue + " was " + wrong);
@@ -173,7 +173,8 @@ void Model::check_enqueue_item(
         const auto now = ledger_.find(name);
         holder = now == ledger_.end() ? nullptr : find(now->second.job);
         free = now == ledger_.end() || (!now->second.done && holder == nullptr);
-        const bool over = !free && now->second.done && now->second.expires_ms <= step_.hi && !held();
+        const bool over =
+            !free && now->second.done && now->second.expires_ms <= step_.hi && !held();
         if (over && got != nullptr && got->created) free = true;
         if (over && error != nullptr && error->reason == Reason::kQueueFull) free = true;
         if (free) return "";
@@ -187,8 +188,8 @@ void Model::check_enqueue_item(
                      ? ""
                      : "answered without the result";
         }
-        const bool again = asked.on_dead == core::OnDead::kRedrive &&
-                           holder->state == JobState::kDead;
+        const bool again =
+            asked.on_dead == core::OnDead::kRedrive && holder->state == JobState::kDead;
         const JobState state = again ? JobState::kReady : holder->state;
         return got->state == state ? "" : "answered as " + text_of(got->state);
       };
@@ -272,9 +273,9 @@ void Model::on(const core::UpdateJob& c, const core::ReplyBody& r) {
     refused = false;
     if (answer == nullptr) return differs(r, std::nullopt);
     if (c.run_at_ms) {
-      const bool fits = answer->state == JobState::kScheduled ? *c.run_at_ms > step_.lo
-                                                              : answer->state == JobState::kReady &&
-                                                                    *c.run_at_ms <= step_.hi;
+      const bool fits = answer->state == JobState::kScheduled
+                            ? *c.run_at_ms > step_.lo
+                            : answer->state == JobState::kReady && *c.run_at_ms <= step_.hi;
       return fits ? "" : "it became " + text_of(answer->state);
     }
     return answer->state == job->state ? "" : "it became " + text_of(answer->state);
@@ -332,8 +333,8 @@ void Model::on(const core::CancelJob& c, const core::ReplyBody& r) {
 }
 
 void Model::redrive(Job& job) {
-  const Event* event = expect(Kind::kChanged, job.key,
-                              [](const Event& e) { return e.state == JobState::kReady; });
+  const Event* event =
+      expect(Kind::kChanged, job.key, [](const Event& e) { return e.state == JobState::kReady; });
   if (event == nullptr) return;
   step_.touched.insert(job.key);
   job.state = JobState::kReady;
@@ -382,6 +383,7 @@ void Model::on(const core::DeleteJob& c, const core::ReplyBody& r) {
   context_.coverage.hit_pair<core::DeleteJob>(job == nullptr ? JobState::kUnknown : job->state);
   if (std::holds_alternative<Error>(r)) return;
   step_.touched.insert(c.key);
+  if (job->state == JobState::kSucceeded) ++step_.deleted[c.key.queue];
   if (expect(Kind::kRemoved, c.key, [](const Event&) { return true; }) != nullptr) remove(c.key);
 }
 
@@ -392,9 +394,8 @@ void Model::on(const core::ExplainJob& c, const core::ReplyBody& r) {
     if (job == nullptr) return differs(r, Reason::kJobNotFound);
     if (answer == nullptr) return differs(r, std::nullopt);
     if (answer->state != job->state) return "it is said to be " + text_of(answer->state);
-    if (answer->cancel_requested != (job->state == JobState::kDead || job->unfinished()
-                                         ? job->cancel_requested
-                                         : false)) {
+    if (answer->cancel_requested !=
+        (job->state == JobState::kDead || job->unfinished() ? job->cancel_requested : false)) {
       return "cancel_requested is wrong";
     }
     const auto has = [&](core::WhyReason reason) {
@@ -453,8 +454,7 @@ void Model::end_job(Job& job, JobState to, std::int64_t at_ms, const std::string
     entry.expires_ms = r.ledger_ms == model::kForever ? model::kForever : at_ms + r.ledger_ms;
   }
   const bool success = to == JobState::kSucceeded;
-  const bool kept =
-      success ? r.succeeded_ms != 0 && r.succeeded_count != 0 : r.cancelled_ms != 0;
+  const bool kept = success ? r.succeeded_ms != 0 && r.succeeded_count != 0 : r.cancelled_ms != 0;
   if (!kept) remove(job.key);
 }
 

@@ -396,9 +396,9 @@ void Model::on(const core::FinishJobs& c, const core::ReplyBody& r) {
         return error != nullptr && error->reason == Reason::kUnknownLease ? ""
                                                                           : "not UNKNOWN_LEASE";
       }
-      const auto ended = std::find_if(
-          job->history.begin(), job->history.end(),
-          [&](const Ended& e) { return e.token == ref.token && e.by_finish; });
+      const auto ended =
+          std::find_if(job->history.begin(), job->history.end(),
+                       [&](const Ended& e) { return e.token == ref.token && e.by_finish; });
       if (ended == job->history.end()) {
         return error != nullptr && error->reason == Reason::kLeaseLost ? "" : "not LEASE_LOST";
       }

@@ -61,7 +61,10 @@ void Model::on(const core::SetQueue& c, const core::ReplyBody& r) {
   if (c.patch.max_waiting) q->settings.max_waiting = *c.patch.max_waiting;
   if (c.patch.retry) q->settings.retry = *c.patch.retry;
   if (c.patch.attempt_timeout_ms) q->settings.attempt_timeout_ms = *c.patch.attempt_timeout_ms;
-  if (c.patch.retention) q->settings.retention = *c.patch.retention;
+  if (c.patch.retention) {
+    step_.retention_before.emplace(q->number, q->settings.retention);
+    q->settings.retention = *c.patch.retention;
+  }
   const bool changed = !created && old != q->settings;
   if (changed) ++q->version;
   if (answer->created != created || answer->changed != changed) {
@@ -190,7 +193,9 @@ void Model::on(const core::CancelOperation& c, const core::ReplyBody& r) {
   }
   const std::string wrong = differs(r, refused);
   if (!wrong.empty()) return fail(7, "the cancel of an operation was " + wrong);
-  if (!refused) it->second.done = it->second.cancelled = true;
+  if (refused) return;
+  it->second.done = it->second.cancelled = true;
+  it->second.done_seq = step_.turn->turn.seq;
 }
 
 void Model::on(const core::GetOperation& c, const core::ReplyBody& r) {

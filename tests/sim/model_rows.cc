@@ -81,14 +81,14 @@ void Model::compare_job(const JobKey& key) {
     return fail(14, at(key) + ": its pointer row is wrong");
   }
   const bool timed = job->state == JobState::kScheduled;
-  if (timed && row(Keyspace::kTimer,
-                   keys::timer({job->due_lo, keys::TimerKind::kPromote, key})) == nullptr) {
+  if (timed && row(Keyspace::kTimer, keys::timer({job->due_lo, keys::TimerKind::kPromote, key})) ==
+                   nullptr) {
     return fail(14, at(key) + " is SCHEDULED and has no timer");
   }
   const bool deadline = job->deadline_ms != 0 && job->attempts == 0 && job->waits();
-  if (deadline && row(Keyspace::kTimer, keys::timer({job->deadline_ms,
-                                                     keys::TimerKind::kStartDeadline, key})) ==
-                      nullptr) {
+  if (deadline &&
+      row(Keyspace::kTimer,
+          keys::timer({job->deadline_ms, keys::TimerKind::kStartDeadline, key})) == nullptr) {
     return fail(14, at(key) + " has a start deadline and no timer for it");
   }
   if (job->state == JobState::kBlocked &&
@@ -146,8 +146,7 @@ void Model::compare_side(const Job& job, const model::Side* stored) {
       }
       break;
   }
-  const std::uint32_t ended =
-      job.state == JobState::kRunning ? job.attempts - 1 : job.attempts;
+  const std::uint32_t ended = job.state == JobState::kRunning ? job.attempts - 1 : job.attempts;
   if (side.attempts != ended) return wrong("attempts");
   if (side.attempts_used != job.used) return wrong("attempts_used");
   if (side.releases != job.releases) return wrong("releases");
@@ -180,14 +179,13 @@ void Model::compare_final(const Job& job) {
   }
   model::FinalRecord record;
   if (!model::decode(*stored, &record)) return fail(2, at(job.key) + ": its record is damaged");
-  const bool same = record.state == job.state && record.ended_ms == job.ended_ms &&
-                    record.attempts == job.attempts && record.attempts_used == job.used &&
-                    record.redrives == job.redrives && record.priority == job.priority &&
-                    record.kind == job.kind && record.result == job.result &&
-                    record.cancel_requested == job.cancel_requested &&
-                    record.business_key == job.business_key &&
-                    record.scheduler_id == job.scheduler &&
-                    record.history.size() == job.history.size();
+  const bool same =
+      record.state == job.state && record.ended_ms == job.ended_ms &&
+      record.attempts == job.attempts && record.attempts_used == job.used &&
+      record.redrives == job.redrives && record.priority == job.priority &&
+      record.kind == job.kind && record.result == job.result &&
+      record.cancel_requested == job.cancel_requested && record.business_key == job.business_key &&
+      record.scheduler_id == job.scheduler && record.history.size() == job.history.size();
   if (!same) fail(14, at(job.key) + ": its final record says otherwise");
 }
 
@@ -214,8 +212,7 @@ void Model::compare_queue(const Queue& q) {
     ++ready;
     least = std::min(least, key.seq);
   }
-  if (counted != c.in_state || c.created != q.created || c.removed != q.removed ||
-      !c.conserved()) {
+  if (counted != c.in_state || c.created != q.created || c.removed != q.removed || !c.conserved()) {
     std::string text = "queue " + q.name + " counts";
     for (std::size_t i = 1; i < counted.size(); ++i) {
       if (counted[i] == c.in_state[i]) continue;
@@ -271,7 +268,8 @@ void Model::compare_scheduler(const std::string& id) {
   const std::string* stored = row(Keyspace::kScheduler, keys::scheduler_state("default", id));
   const std::uint64_t unfinished = unfinished_of(id);
   if (stored == nullptr) {
-    if (s.declared || unfinished != 0 || !s.runs.empty()) fail(14, "the state of " + id + " is lost");
+    if (s.declared || unfinished != 0 || !s.runs.empty())
+      fail(14, "the state of " + id + " is lost");
     return;
   }
   model::SchedulerState state;
@@ -289,8 +287,7 @@ void Model::compare_scheduler(const std::string& id) {
   if (waiting.valid() && state.waiting != waiting) {
     return fail(26, id + " has forgotten the run that waits");
   }
-  const bool has_row =
-      row(Keyspace::kScheduler, keys::scheduler("default", id)) != nullptr;
+  const bool has_row = row(Keyspace::kScheduler, keys::scheduler("default", id)) != nullptr;
   if (has_row != s.declared) fail(1, "the declaration of " + id + " is stored wrongly");
 }
 
@@ -346,8 +343,7 @@ void Model::compare_all() {
       case Keyspace::kTimer: {
         const auto timer = keys::parse_timer(key);
         if (!timer || !ours(timer->job)) break;
-        std::size_t& left =
-            timer->kind == keys::TimerKind::kPromote ? promotions : deadlines;
+        std::size_t& left = timer->kind == keys::TimerKind::kPromote ? promotions : deadlines;
         if (left-- == 0) return fail(14, "a timer of " + at(timer->job) + " that nobody waits for");
         break;
       }

@@ -25,7 +25,7 @@ struct Ticks {
 
   explicit Ticks(const model::ScheduleSpec& spec)
       : every_ms(spec.cron.empty() ? spec.every_ms : 60'000), phase_ms(spec.phase_ms) {}
-  std::int64_t after(std::int64_t ms) const {  // the first one strictly after
+  std::int64_t after(std::int64_t ms) const {           // the first one strictly after
     const std::int64_t k = (ms - phase_ms) / every_ms;  // times here are long after the epoch
     return phase_ms + (k + 1) * every_ms;
   }
@@ -58,7 +58,8 @@ std::uint64_t Model::unfinished_of(const std::string& id) const {
 }
 
 void Model::edited(const std::string& id, const Scheduler& s) {
-  if (step_.edits[id]++ == 0) step_.spec_before[id] = s.settings.spec;
+  ++step_.edits[id];
+  if (s.declared) step_.specs[id].push_back(s.settings.spec);
 }
 
 // ---- declarations
@@ -239,8 +240,9 @@ void Model::see_runs_of(const std::string& id, Scheduler& s) {
     s.runs[key] = run;
     news.push_back(std::move(one));
   }
-  std::sort(news.begin(), news.end(),
-            [](const News& a, const News& b) { return a.run.last_nominal_ms < b.run.last_nominal_ms; });
+  std::sort(news.begin(), news.end(), [](const News& a, const News& b) {
+    return a.run.last_nominal_ms < b.run.last_nominal_ms;
+  });
   const auto edit = step_.edits.find(id);
   const bool was_edited = edit != step_.edits.end();
   std::uint64_t busy_lo = unfinished_of(id);
@@ -258,12 +260,17 @@ void Model::see_runs_of(const std::string& id, Scheduler& s) {
   std::int64_t from = s.cursor_ms;
   for (News& one : news) {
     const model::RunRecord& run = one.run;
-    const bool by_edit = run.reason == "PAUSED" || run.reason == "SPEC_CHANGED";
-    const Ticks ticks(by_edit && was_edited ? step_.spec_before[id] : s.settings.spec);
-    if (one.count != ticks.in(one.first_ms - 1, run.last_nominal_ms) ||
-        ticks.in(run.last_nominal_ms - 1, run.last_nominal_ms) != 1 || run.count_is_lower_bound) {
-      return fail(24, "a run record of " + id + " does not count its ticks");
-    }
+    const Ticks ticks(s.settings.spec);
+    const auto counts = [&](const Ticks& t) {
+      return one.count == t.in(one.first_ms - 1, run.last_nominal_ms) &&
+             t.in(run.last_nominal_ms - 1, run.last_nominal_ms) == 1 && !run.count_is_lower_bound;
+    };
+    // Where a command changed the specification in this turn, it was the one before, or after.
+    const bool counted =
+        counts(ticks) ||
+        (was_edited && std::any_of(step_.specs[id].begin(), step_.specs[id].end(),
+                                   [&](const auto& spec) { return counts(Ticks(spec)); }));
+    if (!counted) return fail(24, "a run record of " + id + " does not count its ticks");
     if (run.last_nominal_ms > step_.hi) return fail(24, id + " ticked before its time");
     if (!was_edited) {
       if (run.generation != s.generation) return fail(23, id + " ticks in an old generation");
@@ -304,8 +311,8 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
   const model::JobTemplate& t = s.settings.job;
   Queue* q = queue(t.queue);
   const JobKey& key = run.job;
-  if (q == nullptr || key.queue != q->number || key.priority != t.priority ||
-      jobs_.contains(key) || gone_.contains(key) || run.count != 1) {
+  if (q == nullptr || key.queue != q->number || key.priority != t.priority || jobs_.contains(key) ||
+      gone_.contains(key) || run.count != 1) {
     return fail(23, "a run of " + id + " has no fresh job");
   }
   Job job;
@@ -334,7 +341,8 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
   }
   const bool waits = job.state == JobState::kBlocked;
   if ((must_wait && !waits) || (waits && !may_wait)) {
-    return fail(26, at(key) + ", a run of " + id + (waits ? ", waits for nobody" : ", does not wait"));
+    return fail(26,
+                at(key) + ", a run of " + id + (waits ? ", waits for nobody" : ", does not wait"));
   }
   if (waits && std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
         return entry.second.scheduler == id && entry.second.state == JobState::kBlocked;
@@ -370,8 +378,8 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
 void Model::skipped(const std::string& id, const Scheduler& s, const model::RunRecord& run,
                     std::uint64_t busy_hi) {
   const auto wrong = [&](int invariant) {
-    fail(invariant, "a tick of " + id + " did not run for the reason " + run.reason +
-                        ", which is not so");
+    fail(invariant,
+         "a tick of " + id + " did not run for the reason " + run.reason + ", which is not so");
   };
   if (run.outcome == model::RunOutcome::kMissed) return;  // check_catch_up()
   if (run.reason == "PREVIOUS_RUN_UNFINISHED") {

@@ -27,10 +27,9 @@ void Network::arrive(const core::CommandBody& body, const AnswerFn& on_answer) {
   command.body = body;
   command.bytes = 200;
   const auto* lease = std::get_if<core::LeaseJobs>(&body);
-  const core::CallId call =
-      server_.submit(std::move(command), [this, on_answer](core::ReplyBody answer) {
-        carry_back(std::move(answer), on_answer);
-      });
+  const core::CallId call = server_.submit(
+      std::move(command),
+      [this, on_answer](core::ReplyBody answer) { carry_back(std::move(answer), on_answer); });
   if (call != 0 && lease != nullptr && context_.strikes(Fault::kCallerGone, rng_)) {
     context_.agenda.in(rng_.between(0, 1 + lease->wait_ms),
                        [this, call] { server_.hang_up(call); });

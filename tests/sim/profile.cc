@@ -8,19 +8,21 @@ namespace rota::sim {
 namespace {
 
 constexpr std::string_view kFaultNames[kFaults] = {
-    "lose-request",  "lose-answer", "duplicate-request", "duplicate-answer", "slow-network",
-    "caller-gone",   "undelivered", "crash",             "unknown-lost",     "unknown-kept",
-    "not-owner",     "slow-commit", "failed-read",       "late-read",        "short-pages",
-    "stall",         "restart",     "hold-ticks",        "wall-back",        "wall-forward",
-    "wall-leap",     "worker-death", "worker-suspend",   "beat-late",        "beat-never"};
-constexpr std::string_view kPointNames[kCrashPoints] = {
-    "before-submit",        "submitted-lost",   "submitted-kept",
-    "committed-unanswered", "answered-in-part", "during-load"};
+    "lose-request", "lose-answer",  "duplicate-request", "duplicate-answer",
+    "slow-network", "caller-gone",  "undelivered",       "crash",
+    "unknown-lost", "unknown-kept", "not-owner",         "slow-commit",
+    "failed-read",  "late-read",    "short-pages",       "stall",
+    "restart",      "hold-ticks",   "wall-back",         "wall-forward",
+    "wall-leap",    "worker-death", "worker-suspend",    "beat-late",
+    "beat-never"};
+constexpr std::string_view kPointNames[kCrashPoints] = {"before-submit",    "submitted-lost",
+                                                        "submitted-kept",   "committed-unanswered",
+                                                        "answered-in-part", "during-load"};
 constexpr std::string_view kFeatureNames[kFeatures] = {
-    "bulk",         "business-keys", "priorities", "delayed",   "deadlines",
-    "timeouts",     "job-retries",   "big-payloads", "updates", "cancels",
-    "redrives",     "deletes",       "purges",     "pauses",    "limits",
-    "max-waiting",  "retention",     "queue-deletes", "schedulers", "explain"};
+    "bulk",        "business-keys", "priorities",    "delayed",    "deadlines",
+    "timeouts",    "job-retries",   "big-payloads",  "updates",    "cancels",
+    "redrives",    "deletes",       "purges",        "pauses",     "limits",
+    "max-waiting", "retention",     "queue-deletes", "schedulers", "explain"};
 
 // Rates: the least and the most likely of a kind, by how often its occasion comes.
 struct Range {
@@ -181,12 +183,12 @@ std::string Profile::text() const {
     out += text;
   }
   out += "\nsizes: queues " + std::to_string(queues) + ", clients " + std::to_string(clients) +
-         ", workers " + std::to_string(workers) + " x " + std::to_string(slots) +
-         " slots, think " + std::to_string(think_ms) + " ms, work " + std::to_string(work_ms) +
-         " ms, ttl to " + std::to_string(ttl_hi_ms) + " ms, window " +
-         std::to_string(window_rows) + ", timers " + std::to_string(timer_window_rows) +
-         ", page " + std::to_string(page_rows) + ", commands of a turn " +
-         std::to_string(turn_commands) + ", grants " + std::to_string(max_grants);
+         ", workers " + std::to_string(workers) + " x " + std::to_string(slots) + " slots, think " +
+         std::to_string(think_ms) + " ms, work " + std::to_string(work_ms) + " ms, ttl to " +
+         std::to_string(ttl_hi_ms) + " ms, window " + std::to_string(window_rows) + ", timers " +
+         std::to_string(timer_window_rows) + ", page " + std::to_string(page_rows) +
+         ", commands of a turn " + std::to_string(turn_commands) + ", grants " +
+         std::to_string(max_grants);
   return out;
 }
 

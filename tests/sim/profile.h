@@ -20,23 +20,23 @@ enum class Fault : std::uint8_t {
   kLoseAnswer,
   kDuplicateRequest,
   kDuplicateAnswer,
-  kSlowNetwork,   // reorders
-  kCallerGone,    // a caller hangs up
-  kUndelivered,   // a lease reply that the transport does not take: the grant is given back
-  kCrash,         // at any moment
-  kUnknownLost,   // a commit whose outcome is unknown, and the batch is gone
-  kUnknownKept,   // and the batch is there
+  kSlowNetwork,  // reorders
+  kCallerGone,   // a caller hangs up
+  kUndelivered,  // a lease reply that the transport does not take: the grant is given back
+  kCrash,        // at any moment
+  kUnknownLost,  // a commit whose outcome is unknown, and the batch is gone
+  kUnknownKept,  // and the batch is there
   kNotOwner,
   kSlowCommit,
   kFailedRead,
   kLateRead,
-  kShortPages,    // the store ends its pages early
-  kStall,         // the server process is stopped for a while
-  kRestart,       // drained and started again
-  kHoldTicks,     // the disk is nearly full
+  kShortPages,  // the store ends its pages early
+  kStall,       // the server process is stopped for a while
+  kRestart,     // drained and started again
+  kHoldTicks,   // the disk is nearly full
   kWallBack,
   kWallForward,
-  kWallLeap,      // beyond what holds deletions and schedulers
+  kWallLeap,  // beyond what holds deletions and schedulers
   kWorkerDeath,
   kWorkerSuspend,
   kBeatLate,

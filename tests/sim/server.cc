@@ -291,8 +291,8 @@ void Server::step() {
     if (touched_ || more_ || work) {
       wait_ms = 1;
     } else {
-      const std::int64_t due = std::min(wake_mono_ms_ - context_.mono_ms(),
-                                        wake_wall_ms_ - context_.wall_ms());
+      const std::int64_t due =
+          std::min(wake_mono_ms_ - context_.mono_ms(), wake_wall_ms_ - context_.wall_ms());
       wait_ms = std::clamp<std::int64_t>(due, idle_turn_ ? 1 : 0, kLookMs);
     }
   }
@@ -502,23 +502,23 @@ void Server::issue(std::vector<core::ReadIssue> reads) {
                                    : rng_.between(0, context_.profile.read_ms);
     const bool fails = context_.strikes(Fault::kFailedRead, rng_);
     executor_.pace(0);
-    store_->read(std::move(read.spec), [this, id = read.id, wait, fails, life = lives_](
-                                           core::ReadError error, core::ReadResult result,
-                                           std::string) {
-      // The long half of a read runs beside what comes after it.
-      auto kept = std::make_shared<core::ReadResult>(std::move(result));
-      const bool failed = fails || error != core::ReadError::kNone;
-      context_.agenda.in(wait, [this, id, kept, failed, life] {
-        if (!up_ || lives_ != life) return;
-        context_.trace.add("read", {id, kept->at, failed ? 1U : 0U});
-        if (failed) {
-          read_failed_ = true;
-        } else {
-          reads_.push_back({id, std::move(*kept)});
-        }
-        plan(0);
-      });
-    });
+    store_->read(std::move(read.spec),
+                 [this, id = read.id, wait, fails, life = lives_](
+                     core::ReadError error, core::ReadResult result, std::string) {
+                   // The long half of a read runs beside what comes after it.
+                   auto kept = std::make_shared<core::ReadResult>(std::move(result));
+                   const bool failed = fails || error != core::ReadError::kNone;
+                   context_.agenda.in(wait, [this, id, kept, failed, life] {
+                     if (!up_ || lives_ != life) return;
+                     context_.trace.add("read", {id, kept->at, failed ? 1U : 0U});
+                     if (failed) {
+                       read_failed_ = true;
+                     } else {
+                       reads_.push_back({id, std::move(*kept)});
+                     }
+                     plan(0);
+                   });
+                 });
   }
 }
 

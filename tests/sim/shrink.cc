@@ -78,8 +78,8 @@ class Shrinker {
 
 }  // namespace
 
-Shrunk shrink(std::uint64_t seed, const Reduction& start, const Violation& broken,
-              const RunFn& run, const std::function<bool()>& may_go_on) {
+Shrunk shrink(std::uint64_t seed, const Reduction& start, const Violation& broken, const RunFn& run,
+              const std::function<bool()>& may_go_on) {
   return Shrinker(seed, run, may_go_on, {start, broken, 0}).all();
 }
 

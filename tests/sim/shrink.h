@@ -22,7 +22,7 @@ using RunFn = std::function<RunResult(const Profile& profile)>;
 
 // `broken` is what the run of `seed` under `start` broke. Ends when nothing can be taken away any
 // more, or when `may_go_on` says no (time is up).
-Shrunk shrink(std::uint64_t seed, const Reduction& start, const Violation& broken,
-              const RunFn& run, const std::function<bool()>& may_go_on);
+Shrunk shrink(std::uint64_t seed, const Reduction& start, const Violation& broken, const RunFn& run,
+              const std::function<bool()>& may_go_on);
 
 }  // namespace rota::sim

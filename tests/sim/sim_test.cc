@@ -152,16 +152,15 @@ std::vector<Planted> planted() {
       {"LosesAFinalRecord", lose_row(core::Keyspace::kFinal)},
       {"GrantsTwice", change_event(JobEvent::Kind::kGranted,
                                    [](Events& all, std::size_t i) { all.push_back(all[i]); })},
-      {"GrantsWithAnOldToken",
-       change_event(JobEvent::Kind::kGranted, [](Events& all, std::size_t i) { all[i].token = 1; })},
-      {"GrantsAnotherJob",
-       change_event(JobEvent::Kind::kGranted, [](Events& all, std::size_t i) { ++all[i].key.seq; })},
+      {"GrantsWithAnOldToken", change_event(JobEvent::Kind::kGranted,
+                                            [](Events& all, std::size_t i) { all[i].token = 1; })},
+      {"GrantsAnotherJob", change_event(JobEvent::Kind::kGranted,
+                                        [](Events& all, std::size_t i) { ++all[i].key.seq; })},
       {"ForgetsAnEnd", change_event(JobEvent::Kind::kFinal,
                                     [](Events& all, std::size_t i) {
                                       all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
                                     })},
-      {"AnswersAnotherState",
-       change_reply<core::EnqueueReply>([](core::EnqueueReply& reply) {
+      {"AnswersAnotherState", change_reply<core::EnqueueReply>([](core::EnqueueReply& reply) {
          for (auto& item : reply.items) {
            if (auto* job = std::get_if<core::EnqueuedJob>(&item)) {
              job->state = core::JobState::kBlocked;
@@ -181,7 +180,8 @@ std::vector<Planted> planted() {
            }
          }
        })},
-      {"AnswersBeforeItsCommit", [](core::Turn& turn) {
+      {"AnswersBeforeItsCommit",
+       [](core::Turn& turn) {
          for (core::Reply& reply : turn.replies) reply.immediate = true;
        }},
   };

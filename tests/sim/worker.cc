@@ -127,15 +127,16 @@ void Worker::send_poll(core::LeaseJobs call, std::uint32_t slots, int tries) {
   const std::int64_t sent_ms = context_.mono_ms();
   const auto answered = std::make_shared<bool>(false);
   const auto kept = std::make_shared<const core::LeaseJobs>(std::move(call));
-  network_.send(*kept, [this, life = life_, answered, kept, slots,
-                        sent_ms](const core::ReplyBody& body) {
-    if (life != life_) return;
-    run(0, [this, answered, kept, slots, sent_ms, body] {
-      // Also a second copy counts: the leases in it are this worker's.
-      if (const auto* reply = std::get_if<core::LeaseReply>(&body)) take(*reply, *kept, sent_ms);
-      if (!std::exchange(*answered, true)) reserved_ -= slots;
-    });
-  });
+  network_.send(*kept,
+                [this, life = life_, answered, kept, slots, sent_ms](const core::ReplyBody& body) {
+                  if (life != life_) return;
+                  run(0, [this, answered, kept, slots, sent_ms, body] {
+                    // Also a second copy counts: the leases in it are this worker's.
+                    if (const auto* reply = std::get_if<core::LeaseReply>(&body))
+                      take(*reply, *kept, sent_ms);
+                    if (!std::exchange(*answered, true)) reserved_ -= slots;
+                  });
+                });
   run(kept->wait_ms + kPollGraceMs, [this, answered, kept, slots, tries] {
     if (std::exchange(*answered, true)) return;
     if (!kept->request_id.empty() && tries < 3) return send_poll(*kept, slots, tries + 1);
@@ -192,7 +193,8 @@ void Worker::begin(const core::GrantedJob& job, const core::LeaseJobs& call,
   held.mute = context_.strikes(Fault::kBeatNever, rng_);
   held_.emplace(job.token, held);
   const double work =
-      context_.healed ? 50 : static_cast<double>(std::max<std::int64_t>(2, context_.profile.work_ms));
+      context_.healed ? 50
+                      : static_cast<double>(std::max<std::int64_t>(2, context_.profile.work_ms));
   std::int64_t takes_ms = static_cast<std::int64_t>(work * (0.2 + 1.6 * rng_.unit()));
   if (!context_.healed && rng_.chance(0.05)) takes_ms += 20'000;  // into its attempt timeout
   run(takes_ms, [this, token = job.token] { end(token); });
@@ -312,15 +314,15 @@ void Worker::beat() {
   } else if (!call.leases.empty()) {
     const std::int64_t sent_ms = context_.mono_ms();
     const auto kept = std::make_shared<const core::Heartbeat>(call);
-    network_.send(std::move(call), [this, life = life_, kept,
-                                    sent_ms](const core::ReplyBody& body) {
-      if (life != life_) return;
-      run(0, [this, kept, sent_ms, body] {
-        if (const auto* reply = std::get_if<core::HeartbeatReply>(&body)) {
-          hear_beat(*kept, *reply, sent_ms);
-        }
-      });
-    });
+    network_.send(std::move(call),
+                  [this, life = life_, kept, sent_ms](const core::ReplyBody& body) {
+                    if (life != life_) return;
+                    run(0, [this, kept, sent_ms, body] {
+                      if (const auto* reply = std::get_if<core::HeartbeatReply>(&body)) {
+                        hear_beat(*kept, *reply, sent_ms);
+                      }
+                    });
+                  });
   }
   run(next_ms, [this] { beat(); });
 }
@@ -336,8 +338,8 @@ void Worker::hear_beat(const core::Heartbeat& call, const core::HeartbeatReply& 
       held_.erase(it);
       continue;
     }
-    it->second.deadline_ms = std::max(it->second.deadline_ms,
-                                      sent_ms + item.renewed_for_ms * 95 / 100 - kMarginMs);
+    it->second.deadline_ms =
+        std::max(it->second.deadline_ms, sent_ms + item.renewed_for_ms * 95 / 100 - kMarginMs);
     if (item.beat == core::Beat::kCancelRequested) it->second.cancelled = true;
   }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A worker process: several lease calls over disjoint slots, handlers, heartbeats, finishes that
-// are repeated until they are answered. It keeps the rules of the worker library: it counts a lease from
-// when it sent the call, stops its handler before that time is over, and reports nothing after. It
-// may die, stand still past its leases, and send its heartbeats late or never.
+// are repeated until they are answered. It keeps the rules of the worker library: it counts a lease
+// from when it sent the call, stops its handler before that time is over, and reports nothing
+// after. It may die, stand still past its leases, and send its heartbeats late or never.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class Worker {
          ClashFn clashes);
 
   void start();
-  void die();               // its handlers are gone at once; a new process comes later
+  void die();  // its handlers are gone at once; a new process comes later
   void suspend(std::int64_t ms);
   // Does a handler of it hold the job, by what it has been told?
   bool holds(const core::JobKey& key) const;

@@ -35,8 +35,8 @@ World::World(const Profile& profile, bool print)
         }));
   }
   for (std::uint32_t i = 0; i < profile_.clients; ++i) {
-    clients_.push_back(std::make_unique<Client>(context_, network_, rumours_,
-                                                root.split("client", i), i));
+    clients_.push_back(
+        std::make_unique<Client>(context_, network_, rumours_, root.split("client", i), i));
   }
   furthest_wall_ms_ = context_.clocks.wall_offset_ms;
 }
@@ -77,6 +77,7 @@ void World::chaos() {
   }
   if (forward_steps_ < 6 && context_.strikes(Fault::kWallLeap, rng_)) {
     forward_steps_ += 3;
+    context_.clocks.leapt = true;
     offset += static_cast<std::int64_t>(rng_.log_uniform(11 * kMinuteMs, 86'400'000));
     trace_.add("wall", {static_cast<std::uint64_t>(offset)});
   }
@@ -127,7 +128,9 @@ void World::open_gates() {
 }
 
 bool World::quiet() {
-  if (context_.mono_ms() <= gates_open_ms_ || !server_.up() || clients_[0]->insisting() > 0 || !server_.idle()) return false;
+  if (context_.mono_ms() <= gates_open_ms_ || !server_.up() || clients_[0]->insisting() > 0 ||
+      !server_.idle())
+    return false;
   for (const auto& worker : workers_) {
     if (worker->handlers() > 0) return false;
   }
@@ -146,8 +149,8 @@ RunResult World::run() {
       if ((is_quiet = verdict_.ok() && quiet())) break;
     }
     if (verdict_.ok() && !is_quiet) {
-      verdict_.fail(17, "faults have ended and not everything comes to its end: " +
-                            checker_.what_is_live());
+      verdict_.fail(
+          17, "faults have ended and not everything comes to its end: " + checker_.what_is_live());
     }
   }
   if (verdict_.ok()) {
