@@ -90,7 +90,7 @@ TEST(Damage, ATimersKeyMetByARefillEndsTheEngine) {
     h.enqueue(later);
   }
   std::string key =
-      model::keys::timer({begin_ms + 1'500, model::keys::TimerKind::kPromote, {1, 100, 1}});
+      model::keys::timer({begin_ms + 2'500, model::keys::TimerKind::kPromote, {1, 100, 1}});
   key[8] = 9;  // no kind of timer
   h.disk().damage(Keyspace::kTimer, key, "");
   h.move_clocks(5'000);
