@@ -56,6 +56,9 @@ void BulkEnqueue::send() {
     request_.set_namespace_(name_space_);
     request_.set_request_id(request_id_ + ":" + std::to_string(calls_++));
     auto response = raw_.bulk_enqueue_jobs(std::move(request_));
+    if (response && static_cast<std::size_t>(response->results_size()) != indexes_.size()) {
+      response = unknown_answer();
+    }
     if (!response) {
       Error error = std::move(response).error();
       error.request_id = request_id_;  // repeating means the whole list again
@@ -64,7 +67,6 @@ void BulkEnqueue::send() {
     } else {
       for (int i = 0; i < response->results_size(); ++i) {
         const auto slot = static_cast<std::size_t>(i);
-        if (slot >= indexes_.size()) break;
         auto& result = *response->mutable_results(i);
         if (result.has_error()) {
           results_[indexes_[slot]] = to_error(result.error());

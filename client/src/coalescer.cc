@@ -104,11 +104,7 @@ void Coalescer::send_next() {
 void Coalescer::answer(Flight& flight, std::size_t sent,
                        Result<v1::BulkEnqueueJobsResponse> response) {
   if (response && static_cast<std::size_t>(response->results_size()) != sent) {
-    Error error;
-    error.reason = "UNKNOWN_ANSWER";
-    error.message = "the server answered another number of jobs than were sent";
-    error.may_have_happened = true;
-    response = std::move(error);
+    response = unknown_answer();
   }
   flight.answer([&](std::size_t i) -> Result<JobRef> {
     if (!response) {

@@ -3,9 +3,11 @@
 
 #include <google/protobuf/any.pb.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
+#include "base/limits.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "src/convert.h"
@@ -51,11 +53,15 @@ const char* transport_reason(grpc::StatusCode code) {
       return "CANCELLED";
     case grpc::StatusCode::UNIMPLEMENTED:
       return "NOT_SUPPORTED_BY_SERVER";
-    case grpc::StatusCode::RESOURCE_EXHAUSTED:
-      return "MESSAGE_TOO_LARGE";
     default:
       return "TRANSPORT_FAILURE";
   }
+}
+
+// When to come again. A server that says "next year" is not right about that; the pause is used as
+// it stands, so it is bounded here.
+Millis to_advice(const google::protobuf::Duration& delay) {
+  return std::clamp(to_millis(delay), Millis(0), Millis(base::limits::kRequestIdKeptMs));
 }
 
 template <class Message>
@@ -84,7 +90,7 @@ bool read_details(const std::string& bytes, Fault& fault) {
     } else if (read(any, "google.rpc.BadRequest", bad)) {
       if (bad.field_violations_size() > 0) error.field = bad.field_violations(0).field();
     } else if (read(any, "google.rpc.RetryInfo", retry)) {
-      error.retry_after = to_millis(retry.retry_delay());
+      error.retry_after = to_advice(retry.retry_delay());
     }
   }
   return spoke;
@@ -103,13 +109,21 @@ Fault to_fault(const grpc::Status& status) {
   fault.error.message = status.error_message();
   fault.from_server = read_details(status.error_details(), fault);
   if (fault.from_server) {
-    fault.may_repeat = code == grpc::StatusCode::UNAVAILABLE;
+    // Both say that nothing was done and that it may be otherwise in a moment.
+    fault.may_repeat = code == grpc::StatusCode::UNAVAILABLE || fault.error.reason == "OVERLOADED";
     // The one answer of the server that leaves it open: the disk failed under the commit.
     fault.unknown = fault.error.reason == "STORE_FAILED";
     return fault;
   }
   fault.error.reason = transport_reason(code);
   switch (code) {
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      // Sent again it is as large as before. Any other shortage may pass.
+      if (contains(fault.error.message, "larger than max")) {
+        fault.error.code = Code::kInvalid;
+        fault.error.reason = "MESSAGE_TOO_LARGE";
+      }
+      break;
     case grpc::StatusCode::UNAVAILABLE:
       // Only the text tells a connection that was never made from one that broke; any other text
       // counts as sent, which is the safe side.
@@ -143,7 +157,15 @@ Error to_error(const v1::ItemError& item) {
   error.reason = item.reason();
   error.field = item.field();
   error.message = item.message();
-  if (item.has_retry_after()) error.retry_after = to_millis(item.retry_after());
+  if (item.has_retry_after()) error.retry_after = to_advice(item.retry_after());
+  return error;
+}
+
+Error unknown_answer() {
+  Error error;
+  error.reason = "UNKNOWN_ANSWER";
+  error.message = "the server answered another number of jobs than were sent";
+  error.may_have_happened = true;
   return error;
 }
 

@@ -26,5 +26,7 @@ Error to_error(const v1::ItemError& error);
 // The request was wrong before anything was sent.
 Error invalid(std::string field, std::string message);
 Error closed_error();
+// Of a bulk call that was answered with another number of results than it had jobs.
+Error unknown_answer();
 
 }  // namespace rota::internal

@@ -154,6 +154,7 @@ class GrpcWorkerPort final : public WorkerPort {
     *request.mutable_worker() = info_;
     for (auto& queue : call.queues) request.add_queues(std::move(queue));
     request.set_max_jobs(call.slots);
+    request.set_max_bytes(base::limits::kCallBytesMax);  // the transport takes more than that
     set_duration(*request.mutable_wait_duration(), call.wait);
     set_duration(*request.mutable_lease_ttl(), call.lease_ttl);
     if (call.outcomes) set_items(*call.outcomes, *request.mutable_outcomes());

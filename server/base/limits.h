@@ -91,6 +91,10 @@ inline constexpr int kParkedPollsPerSessionMax = 64;
 // --- calls ---------------------------------------------------------------------------------------
 inline constexpr int kCallItemsMax = 1'000;  // jobs or outcomes
 inline constexpr std::int64_t kCallBytesMax = 8 * kMiB;
+// Of the jobs in a lease reply, where the call does not say: with what belongs to each job it stays
+// below the receive limit of 4 MiB that gRPC sets unless told otherwise.
+inline constexpr std::int64_t kLeaseReplyBytesDefault = 3 * kMiB + 512 * kKiB;
+inline constexpr std::int64_t kLeaseReplyBytesMin = 64 * kKiB;
 // What the answer to one outcome takes at most, next to the jobs of the same answer.
 inline constexpr std::int64_t kFinishResultBytesMax = kKiB;
 inline constexpr std::int64_t kReceiveBytesMax = kCallBytesMax + 256 * kKiB;
@@ -147,7 +151,6 @@ inline constexpr int kPrefetchRoundsMax = 3;
 inline constexpr int kWindowRowsDefault = 4'096;                // of one queue
 inline constexpr std::int64_t kWindowBytesDefault = 64 * kMiB;  // of all queues together
 inline constexpr int kHeadAdvanceDeletes = 10'000;  // then the head is looked for without a poll
-inline constexpr std::uint64_t kTokenMax = (std::uint64_t{1} << 53) - 1;  // exact in a double
 
 // --- the clock -----------------------------------------------------------------------------------
 inline constexpr std::int64_t kForwardStepMs = 10 * kMinuteMs;
@@ -162,6 +165,8 @@ static_assert(kPayloadBytesMax + kLabelBytesMax + 4 * kKiB < kCallBytesMax,
 static_assert(kPayloadBytesMax + kLabelBytesMax + 4 * kKiB <
                   kCallBytesMax - kCallItemsMax * kFinishResultBytesMax,
               "the largest job fits next to the answers to all outcomes of a call");
+static_assert(kLeaseReplyBytesMin <= kLeaseReplyBytesDefault &&
+              kLeaseReplyBytesDefault <= kCallBytesMax);
 static_assert(kPayloadBytesMax <= kBatchBytesMax, "the largest job fits into one batch");
 static_assert(kCallBytesMax < kReceiveBytesMax, "our own refusal comes before the library's");
 static_assert(kPayloadInlineBytesMax <= kPayloadBytesDefault);

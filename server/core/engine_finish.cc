@@ -50,6 +50,7 @@ JobRef EngineImpl::end_attempt(Lease& lease, AttemptEnd end) {
   job.side.remember(std::move(attempt));
 
   QueueState& q = *job.queue;
+  forget_cancel(lease);
   q.running.erase(lease.key);
   lease_deadlines_.erase({lease.watched_mono_ms, lease.key});
   grant.live.erase(lease.key);

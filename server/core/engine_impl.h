@@ -163,6 +163,7 @@ class EngineImpl {
   bool on(const DeleteJob& c, const Command& cmd, Lookup& look);
   void redrive(JobRef job);
   void request_cancel(Lease& lease, const std::string& reason);
+  void forget_cancel(const Lease& lease);  // if there is one
   Error job_not_found(const JobKey& key) const;
 
   // ---- engine_explain.cc
@@ -300,6 +301,8 @@ class EngineImpl {
   std::map<std::uint64_t, std::shared_ptr<GrantState>> grants_;
   std::map<std::string, std::uint64_t> grant_by_request_;
   std::map<std::string, std::set<std::uint64_t>> grants_by_session_;
+  // Tokens of live leases whose cancel was requested.
+  std::map<std::string, std::set<std::uint64_t>> cancels_by_session_;
   std::vector<std::string> spent_requests_;  // ring of request hashes whose grants have ended
   std::unordered_set<std::string> spent_set_;
   std::size_t spent_next_ = 0;
@@ -323,6 +326,7 @@ class EngineImpl {
 
   std::set<std::uint32_t> touched_;
   std::set<std::uint32_t> to_match_;
+  std::uint32_t last_served_ = 0;  // the queue that granted last
   std::size_t window_bytes_ = 0;
   bool meta_touched_ = false;
 

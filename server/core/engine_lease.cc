@@ -185,11 +185,18 @@ void EngineImpl::match_all(Turn* turn) {
   // Taken out first: a job that expires at its grant may make another one ready, whose queue is
   // then matched in the next turn.
   const std::set<std::uint32_t> wanted = std::exchange(to_match_, {});
-  for (const std::uint32_t number : wanted) {
+  // Behind the queue that was served last, and round: a backlog in one of a worker's queues keeps
+  // nothing from the others.
+  auto next = wanted.upper_bound(last_served_);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (next == wanted.end()) next = wanted.begin();
+    const std::uint32_t number = *next++;
     auto it = queues_.find(number);
     if (it == queues_.end()) continue;
     it->second->match_wanted = false;
+    const std::uint64_t before = meta_.next_token;
     if (!match(*it->second, &budget)) want_match(*it->second);
+    if (meta_.next_token != before) last_served_ = number;
   }
   if (!to_match_.empty()) turn->more = true;
 }
@@ -394,16 +401,9 @@ void EngineImpl::answer_poll(Poll& poll) {
 }
 
 std::vector<std::uint64_t> EngineImpl::cancel_tokens_of(const std::string& session_id) const {
-  std::vector<std::uint64_t> tokens;
-  auto it = grants_by_session_.find(session_id);
-  if (it == grants_by_session_.end()) return tokens;
-  for (const std::uint64_t number : it->second) {
-    for (const JobKey& key : grants_.at(number)->live) {
-      const Lease& lease = leases_.at(key);
-      if (lease.side && lease.side->cancel_requested) tokens.push_back(lease.token);
-    }
-  }
-  return tokens;
+  auto it = cancels_by_session_.find(session_id);
+  if (it == cancels_by_session_.end()) return {};
+  return {it->second.begin(), it->second.end()};
 }
 
 // ---- heartbeats

@@ -297,6 +297,10 @@ bool SchedulerBook::remove(const DeleteScheduler& c, const Command& cmd, Lookup&
   unplan(name, *entry);
   entry->declared = false;
   --declared_;
+  // What stays until its run records are gone is small, however large its template was.
+  entry->scheduler = {};
+  entry->scheduler.name_space = name.first;
+  entry->scheduler.id = name.second;
   entry->schedule.reset();
   entry->open_run.reset();
   engine_.batch().del(Keyspace::kScheduler, keys::scheduler(name.first, name.second));

@@ -11,12 +11,6 @@
 namespace rota::rpc {
 namespace {
 
-base::Error overloaded() {
-  auto error = base::make_error(base::Reason::kOverloaded, "too many queries wait for an answer");
-  error.retry_after_ms = 200;
-  return error;
-}
-
 std::function<void()> reader_work(Reactor* reactor, std::function<base::Status()> work) {
   return [reactor, work = std::move(work)]() mutable {
     base::Status status;
@@ -31,6 +25,12 @@ std::function<void()> reader_work(Reactor* reactor, std::function<base::Status()
 }
 
 }  // namespace
+
+base::Error too_many_queries() {
+  auto error = base::make_error(base::Reason::kOverloaded, "too many queries wait for an answer");
+  error.retry_after_ms = 200;
+  return error;
+}
 
 void finish(Reactor* reactor, const base::Status& status) {
   reactor->Finish(status ? grpc::Status::OK : to_status(status.error()));
@@ -65,7 +65,7 @@ Reactor* query(Context& context, grpc::CallbackServerContext* call,
                std::function<base::Status()> work) {
   auto* reactor = call->DefaultReactor();
   if (!context.server.readers.submit(reader_work(reactor, std::move(work)))) {
-    finish(reactor, overloaded());
+    finish(reactor, too_many_queries());
   }
   return reactor;
 }

@@ -50,6 +50,9 @@ Reactor* command(Context& context, grpc::CallbackServerContext* call, const Call
   return reactor;
 }
 
+// The refusal of a query that finds no room in the line of the reader threads.
+base::Error too_many_queries();
+
 // Runs a query on a reader thread: `work()` fills the response and returns its status. OVERLOADED
 // when too many wait.
 Reactor* query(Context& context, grpc::CallbackServerContext* call,

@@ -227,6 +227,15 @@ base::Result<core::FinishJobs> outcomes_from_wire(
   return finish;
 }
 
+// What the jobs of the reply may take next to the answers to the outcomes that came with the call.
+std::size_t reply_bytes_from_wire(const v1::LeaseJobsRequest& wire) {
+  const std::int64_t asked =
+      wire.max_bytes() != 0 ? wire.max_bytes() : limits::kLeaseReplyBytesDefault;
+  const std::int64_t answers =
+      limits::kFinishResultBytesMax * std::min(wire.outcomes_size(), limits::kCallItemsMax);
+  return static_cast<std::size_t>(std::max(asked - answers, limits::kLeaseReplyBytesMin));
+}
+
 }  // namespace
 
 base::Result<core::LeaseJobs> lease_from_wire(const v1::LeaseJobsRequest& wire,
@@ -237,6 +246,12 @@ base::Result<core::LeaseJobs> lease_from_wire(const v1::LeaseJobsRequest& wire,
   if (auto fault = check_queues(wire)) return *fault;
   if (auto fault = base::check_range("max_jobs", wire.max_jobs(), 1, limits::kLeaseJobsMax)) {
     return *fault;
+  }
+  if (wire.max_bytes() != 0) {
+    if (auto fault = base::check_range("max_bytes", wire.max_bytes(), limits::kLeaseReplyBytesMin,
+                                       limits::kCallBytesMax)) {
+      return *fault;
+    }
   }
   if (!wire.request_id().empty()) {
     if (auto fault = base::check_request_id("request_id", wire.request_id())) return *fault;
@@ -256,7 +271,7 @@ base::Result<core::LeaseJobs> lease_from_wire(const v1::LeaseJobsRequest& wire,
   lease.session_id = wire.session_id();
   lease.worker_id = wire.worker().worker_id();
   lease.max_jobs = static_cast<std::uint32_t>(wire.max_jobs());
-  lease.max_bytes = static_cast<std::size_t>(limits::kCallBytesMax);
+  lease.max_bytes = reply_bytes_from_wire(wire);
   // Answered empty before the caller's deadline, so that it never passes unanswered.
   lease.wait_ms = *wait;
   const std::int64_t left = caller.time_left_ms(now_mono_ms);
@@ -265,9 +280,6 @@ base::Result<core::LeaseJobs> lease_from_wire(const v1::LeaseJobsRequest& wire,
   }
   if (wire.outcomes_size() > 0) {
     lease.wait_ms = std::min(lease.wait_ms, limits::kPollWithOutcomesWaitMsMax);
-    lease.max_bytes -=
-        static_cast<std::size_t>(limits::kFinishResultBytesMax) *
-        static_cast<std::size_t>(std::min(wire.outcomes_size(), limits::kCallItemsMax));
   }
   lease.request_id = wire.request_id();
   lease.received_mono_ms = caller.received_mono_ms;

@@ -29,7 +29,8 @@ constexpr int kPingStrikesMax = 2;
 constexpr int kConnectionIdleMs = 600'000;
 constexpr int kConnectionAgeMs = 1'800'000;  // then a friendly GOAWAY: spreads clients again
 constexpr int kConnectionAgeGraceMs = 300'000;
-constexpr std::size_t kTransportMemoryMax = 512U << 20U;
+// A message is held whole before its size is looked at: this bounds what one bad client can take.
+constexpr std::size_t kTransportMemoryMax = 192U << 20U;
 
 void set_limits(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(limits::kReceiveBytesMax));

@@ -100,7 +100,7 @@ class LeaseReactor final : public grpc::ServerUnaryReactor {
 
     void finished(core::Reply reply) {
       if (!std::holds_alternative<core::FinishReply>(reply.body)) {
-        end(to_status(unexpected_reply(reply.body)));
+        if (end(to_status(unexpected_reply(reply.body)))) context.server.loop.cancel(call);
         return;
       }
       {

@@ -22,6 +22,9 @@ namespace limits = base::limits;
 using grpc::CallbackServerContext;
 
 constexpr int kNextTimesShown = 5;
+// Of a declaration with a mask, when others change the scheduler at the same moment: a deploy of so
+// many nodes.
+constexpr int kMaskedTriesMax = 16;
 constexpr int kPreviewDefault = 10;
 
 v1::UpsertSchedulerResponse::Result declared_to_wire(core::Declared declared) {
@@ -88,21 +91,7 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
       upsert(*caller, request->scheduler(), request->etag(), *std::move(tag), reactor, response);
       return reactor;
     }
-    // The stored declaration fills in what the mask leaves out; its etag makes sure that nobody
-    // changes it in between.
-    const bool accepted = context_.server.readers.submit([this, request, response, reactor,
-                                                          caller = *caller, tag = *std::move(tag)] {
-      const auto stored = context_.schedulers.get(caller.name_space, request->scheduler().id());
-      if (!stored) return finish(reactor, stored.error());
-      v1::SchedulerDeclaration merged;
-      declaration_to_wire(stored->scheduler, &merged);
-      const auto status = merge_declaration(request->update_mask(), request->scheduler(), &merged);
-      if (!status) return finish(reactor, status);
-      const auto etag =
-          request->etag().empty() ? etag_of(stored->scheduler.version) : request->etag();
-      upsert(caller, merged, etag, tag, reactor, response);
-    });
-    if (!accepted) finish(reactor, base::make_error(base::Reason::kOverloaded, "too many queries"));
+    upsert_masked(*caller, request, *std::move(tag), reactor, response, kMaskedTriesMax);
     return reactor;
   }
 
@@ -237,9 +226,34 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
 
  private:
   // Checks a whole declaration and sends it to the engine; finishes the reactor in any case.
+  // The stored declaration fills in what the mask leaves out; its etag makes sure that nobody
+  // changes it in between. A caller without an etag does not care who was first: it is tried again.
+  void upsert_masked(const Caller& caller, const v1::UpsertSchedulerRequest* request,
+                     const core::RequestTag& tag, Reactor* reactor,
+                     v1::UpsertSchedulerResponse* response, int tries) {
+    const bool accepted = context_.server.readers.submit([=, this] {
+      const auto stored = context_.schedulers.get(caller.name_space, request->scheduler().id());
+      if (!stored) return finish(reactor, stored.error());
+      v1::SchedulerDeclaration merged;
+      declaration_to_wire(stored->scheduler, &merged);
+      const auto status = merge_declaration(request->update_mask(), request->scheduler(), &merged);
+      if (!status) return finish(reactor, status);
+      if (!request->etag().empty()) {
+        return upsert(caller, merged, request->etag(), tag, reactor, response);
+      }
+      std::function<void()> again;
+      if (tries > 1) {
+        again = [=, this] { upsert_masked(caller, request, tag, reactor, response, tries - 1); };
+      }
+      upsert(caller, merged, etag_of(stored->scheduler.version), tag, reactor, response, again);
+    });
+    if (!accepted) finish(reactor, too_many_queries());
+  }
+
+  // `changed_meanwhile`, where there is one, runs in place of the answer ETAG_MISMATCH.
   void upsert(const Caller& caller, const v1::SchedulerDeclaration& declaration,
               const std::string& etag, core::RequestTag tag, Reactor* reactor,
-              v1::UpsertSchedulerResponse* response) {
+              v1::UpsertSchedulerResponse* response, std::function<void()> changed_meanwhile = {}) {
     auto body = declaration_from_wire(declaration, context_.server.zones,
                                       context_.server.limits.payload_bytes);
     if (!body) return finish(reactor, body.error());
@@ -247,9 +261,15 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
     body->request = std::move(tag);
     body->next_count = kNextTimesShown;
     submit(context_, caller, *std::move(body), reactor,
-           [this, reactor, response](core::Reply reply) {
+           [this, reactor, response, changed_meanwhile](core::Reply reply) {
              const auto* value = std::get_if<core::SchedulerReply>(&reply.body);
-             if (value == nullptr) return finish(reactor, unexpected_reply(reply.body));
+             if (value == nullptr) {
+               const base::Error error = unexpected_reply(reply.body);
+               if (changed_meanwhile && error.reason == base::Reason::kEtagMismatch) {
+                 return changed_meanwhile();
+               }
+               return finish(reactor, error);
+             }
              response->set_result(declared_to_wire(value->declared));
              scheduler_to_wire(value->scheduler, value->state, value->next_ms,
                                response->mutable_scheduler());

@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "model/job_id.h"
+#include "rpc/call.h"
 #include "rpc/convert_job.h"
 #include "rpc/convert_time.h"
 #include "rpc/status_map.h"
@@ -30,10 +31,11 @@ class WaitReactor final : public grpc::ServerUnaryReactor {
   // Registers first and reads after: an end in between is seen by one of the two.
   void start(std::int64_t wait_ms) {
     auto shared = shared_;
+    if (wait_ms == 0) return first_look(shared, /*last=*/true);
     const auto waiter = shared->context.server.waiters.add(
         shared->key, wait_ms, [shared](runtime::WaitEnd, const core::JobEvent* event) {
           const auto state = event == nullptr ? model::JobState::kUnknown : event->state;
-          look(shared, /*last=*/true, state);
+          look(shared, state);
         });
     if (!waiter) {
       shared->end(to_status(waiter.error()));
@@ -43,7 +45,7 @@ class WaitReactor final : public grpc::ServerUnaryReactor {
       std::lock_guard lock(shared->mutex);
       shared->waiter = *waiter;
     }
-    look(shared, /*last=*/wait_ms == 0, model::JobState::kUnknown);
+    first_look(shared, /*last=*/false);
   }
 
   void OnCancel() override { shared_->end(grpc::Status::CANCELLED); }
@@ -85,29 +87,41 @@ class WaitReactor final : public grpc::ServerUnaryReactor {
     runtime::Waiters::Id waiter = 0;
   };
 
-  // Reads the job on a reader thread and answers if it is final, or in any case when this is the
-  // last look. `seen` is the state an event told, for a job of which nothing is kept.
-  static void look(std::shared_ptr<Shared> shared, bool last, model::JobState seen) {
-    const bool accepted = shared->context.server.readers.submit_first([shared, last, seen] {
-      const auto read = shared->context.jobs.get(shared->name_space, shared->key, false);
-      if (!read) {
-        if (read.error().reason == base::Reason::kJobNotFound && model::is_final(seen)) {
-          return answer_gone(*shared, seen);
-        }
-        return shared->end(to_status(read.error()));
-      }
-      const bool final = model::is_final(state_of(read->rows));
-      if (!final && !last) return;
-      if (!shared->claim()) return;
-      shared->forget_waiter();
-      job_to_wire(read->rows, false, shared->response->mutable_job());
-      shared->response->set_finished(final);
-      shared->response->set_commit_seq(static_cast<std::int64_t>(read->at));
-      shared->reactor->Finish(grpc::Status::OK);
-    });
+  // Stands in line with all other queries, and is refused like them.
+  static void first_look(const std::shared_ptr<Shared>& shared, bool last) {
+    const bool accepted = shared->context.server.readers.submit(
+        [shared, last] { read_and_answer(*shared, last, model::JobState::kUnknown); });
+    if (!accepted) shared->end(to_status(too_many_queries()));
+  }
+
+  // What the wait ended for goes first: at most one for each call that waits.
+  static void look(const std::shared_ptr<Shared>& shared, model::JobState seen) {
+    const bool accepted = shared->context.server.readers.submit_first(
+        [shared, seen] { read_and_answer(*shared, /*last=*/true, seen); });
     if (!accepted) {
       shared->end(to_status(base::make_error(base::Reason::kDraining, "the server is stopping")));
     }
+  }
+
+  // On a reader thread. Answers if the job is final, or in any case when this is the last look.
+  // `seen` is the state an event told, for a job of which nothing is kept.
+  static void read_and_answer(Shared& shared, bool last, model::JobState seen) {
+    if (shared.claimed.load()) return;
+    const auto read = shared.context.jobs.get(shared.name_space, shared.key, false);
+    if (!read) {
+      if (read.error().reason == base::Reason::kJobNotFound && model::is_final(seen)) {
+        return answer_gone(shared, seen);
+      }
+      return shared.end(to_status(read.error()));
+    }
+    const bool final = model::is_final(state_of(read->rows));
+    if (!final && !last) return;
+    if (!shared.claim()) return;
+    shared.forget_waiter();
+    job_to_wire(read->rows, false, shared.response->mutable_job());
+    shared.response->set_finished(final);
+    shared.response->set_commit_seq(static_cast<std::int64_t>(read->at));
+    shared.reactor->Finish(grpc::Status::OK);
   }
 
   // The job has ended and its queue keeps nothing of such jobs.

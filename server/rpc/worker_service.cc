@@ -8,6 +8,7 @@
 #include "rota/v1/worker_service.grpc.pb.h"
 #include "rpc/arena_messages.h"
 #include "rpc/call.h"
+#include "rpc/convert_time.h"
 #include "rpc/convert_worker.h"
 #include "rpc/lease_call.h"
 #include "rpc/page_token.h"
@@ -107,6 +108,7 @@ class WorkerService final : public v1::WorkerService::CallbackService {
       response->set_next_page_token(page.token(found.back().session_id));
     }
     response->set_commit_seq(static_cast<std::int64_t>(context_.server.leases.seq()));
+    put_time(context_.wall_ms(), response->mutable_server_time());
   }
 
   void heard(const std::string& session_id) {

@@ -38,7 +38,9 @@ int run_list(Context& context, const ListArguments& arguments) {
   listing.name = [](const Page& page, int i) { return page.workers(i).info().worker_id(); };
   listing.header = worker_header();
   listing.cells = [&](const Page& page, int i) {
-    return worker_cells(page.workers(i), context.out.view);
+    View view = context.out.view;  // times are the server's: this machine's clock may differ
+    if (page.has_server_time()) view.now_ms = to_ms(page.server_time());
+    return worker_cells(page.workers(i), view);
   };
   listing.nothing = arguments.queue.empty()
                         ? "no worker has asked since the server's start"

@@ -8,8 +8,9 @@
 namespace rota::cli {
 namespace {
 
-// A worker that lives asks again at once, or after a pause of about a second where it was refused.
-constexpr std::int64_t kSilentMs = 5 * base::kSecondMs;
+// A worker that lives asks again at once, or after a pause of at most five seconds where it was
+// refused.
+constexpr std::int64_t kSilentMs = 10 * base::kSecondMs;
 
 std::string seen_text(bool seen, const google::protobuf::Timestamp& time, const View& view) {
   return seen ? relative_text(to_ms(time), view.now_ms) : "-";

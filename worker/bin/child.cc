@@ -39,9 +39,15 @@ struct Pipe {
   }
 };
 
+// True: this machine is short of something; the command itself may be all right.
+bool is_shortage(int number) {
+  return number == EAGAIN || number == ENOMEM || number == EMFILE || number == ENFILE ||
+         number == ETXTBSY;
+}
+
 Error failed(const std::string& command, int number) {
   Error error;
-  error.code = number == E2BIG ? Code::kInvalid : Code::kUnavailable;
+  error.code = is_shortage(number) ? Code::kUnavailable : Code::kInvalid;
   error.reason = "SPAWN_FAILED";
   error.message = "cannot start '" + command + "': " + std::strerror(number);
   return error;

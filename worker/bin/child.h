@@ -25,9 +25,9 @@ struct Child {
 
 // Starts a command in a process group of its own, which the kernel kills when this worker dies in
 // whatever way: the parent-death signal is tied to the calling thread, so call it from one that
-// lives as long as the process. An error says why the command could not be started: kInvalid when
-// its arguments and environment are too large, else kUnavailable, for what lies in this machine and
-// not in what the command was to do.
+// lives as long as the process. An error says why the command could not be started: kUnavailable
+// while the machine is short of processes, memory or descriptors, else kInvalid: it is not there,
+// must not be executed, or its arguments and environment are too large.
 Result<Child> spawn(const Command& command);
 
 // Why a command of this name cannot be started, as an errno (ENOENT, EACCES, ENOTDIR, ...); 0 when

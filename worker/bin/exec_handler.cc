@@ -25,7 +25,7 @@ using internal::BootTime;
 constexpr std::size_t kResultBytes = static_cast<std::size_t>(base::limits::kResultBytesMax);
 constexpr std::size_t kErrorTailBytes = 400;  // of what goes into the failure's message
 constexpr int kSnoozeCode = 75;               // EX_TEMPFAIL
-constexpr Millis kPutOffFirst{1'000}, kPutOffMax{60'000};  // while the command cannot be started
+constexpr Millis kPutOffFirst{1'000}, kPutOffMax{60'000};  // while no process can be started
 // Read from each pipe before the next look at stop and deadline. More than a pipe holds, so that
 // the last look takes all that the command has written.
 constexpr std::size_t kReadBytesPerLook = 256U << 10;
@@ -79,6 +79,12 @@ class Supervision {
   bool truncated() const { return truncated_; }
   const std::string& error_tail() const { return error_tail_; }
   bool told_to_stop() const { return kill_at_.has_value(); }
+  // Code 0 then says that the work is done. After TERM it may as well mean gone in good order, and
+  // to do a job again is the lesser evil; but a cancelled job is not done again, and to call one
+  // that did its work CANCELLED would let its effect be made once more.
+  bool zero_is_success() const {
+    return !told_to_stop() || context_.stop_reason() == StopReason::kCancel;
+  }
 
  private:
   bool ended() const {
@@ -195,8 +201,7 @@ std::string last_line(std::string text) {
 }
 
 Outcome to_outcome(int status, Supervision&& supervision) {
-  // After TERM, code 0 may mean done or gone in good order; to do a job again is the lesser evil.
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !supervision.told_to_stop()) {
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && supervision.zero_is_success()) {
     const bool truncated = supervision.truncated();
     Outcome outcome = Outcome::succeed(std::move(supervision).result());
     return truncated ? std::move(outcome).truncated() : outcome;

@@ -40,18 +40,19 @@ ROTA_FENCING_TOKEN, ROTA_QUEUE, ROTA_KIND, ROTA_BUSINESS_KEY, ROTA_SCHEDULER_ID,
 ROTA_BUSINESS_DATE and ROTA_IDEMPOTENCY_KEY are in its environment, and ROTA_ADDRESS is this worker's
 server, so that rota asks the same one. Exit code 0: succeeded, the first 256 KiB of standard output are
 the result. 75: comes again after the back-off, uses no attempt. Anything else, or a signal: failed,
-retried by the queue's policy. A COMMAND that cannot be started any more: the job is put off, uses no
-attempt.
+retried by the queue's policy; so is a COMMAND that cannot be found or executed. While the machine is
+short of processes, memory or descriptors, jobs are put off and use no attempt.
 
 On cancel, timeout and loss of the lease COMMAND and all of its process group get TERM, then KILL; what
 the command leaves running in its group when it ends gets KILL too. On TERM, COMMAND should leave
 everything so that the job can be done again, and end within the fifth part of --lease-ttl, at most 5s.
-Whatever code it then ends with, 0 too, is no success; the job is done again, unless it was cancelled.
+Whatever code it then ends with, 0 too, is no success and the job is done again; on cancel 0 still is
+one, and anything else makes the job CANCELLED.
 SIGTERM and SIGINT end the worker: running commands may finish within --drain, the rest gets TERM and is
 given back, which uses no attempt.
 
-Exit codes: 0 ended by SIGTERM or SIGINT, 1 other errors, 2 bad arguments (also a COMMAND that cannot be
-found or executed), 3 not found, 4 conflict, 5 denied, 6 the server cannot be reached.
+Exit codes: 0 ended by SIGTERM or SIGINT, 1 other errors, 2 bad arguments, 3 not found, 4 conflict,
+5 denied, 6 the server cannot be reached.
 )";
 
 struct Arguments {
@@ -181,15 +182,16 @@ rota::Result<rota::Ok> check_early(const Arguments& arguments, const rota::Worke
       return error;
     }
   }
-  const std::string& command = arguments.command.front();
-  if (const int fault = rota::worker::command_fault(command); fault != 0) {
-    error.reason = "COMMAND_NOT_EXECUTABLE";
-    error.field = "COMMAND";
-    error.message = rota::base::quoted(command, 400) + ": " + std::strerror(fault);
-    if (fault == ENOENT && command.find('/') == std::string::npos) error.message += " on the PATH";
-    return error;
-  }
   return rota::Ok{};
+}
+
+// It may come; until then each job fails, and the log says so now and not only then.
+void warn_of_missing(const std::string& command) {
+  const int fault = rota::worker::command_fault(command);
+  if (fault == 0) return;
+  std::string line = "COMMAND " + rota::base::quoted(command, 400) + ": " + std::strerror(fault);
+  if (fault == ENOENT && command.find('/') == std::string::npos) line += " on the PATH";
+  print_log(2, line + "; until that changes each attempt fails");
 }
 
 void print_start(const std::string& address, const rota::WorkerOptions& options) {
@@ -238,6 +240,7 @@ int run_exec(const CLI::App& exec_options, const Arguments& arguments) {
   interrupt.sa_handler = on_interrupt;
   sigaction(SIGINT, &interrupt, nullptr);
   print_start(address, worker_options);
+  warn_of_missing(arguments.command.front());
   auto ended = worker.run();
   signal(SIGINT, SIG_DFL);
   return ended ? kExitOk : fail(exec_options, ended.error());
@@ -280,7 +283,7 @@ int main(int argc, char** argv) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
   const std::vector<std::string> command(dashes == words.end() ? dashes : dashes + 1, words.end());
   words.erase(dashes, words.end());
-  if (words.empty() || (words.front() != "exec" && words.front().front() != '-')) {
+  if (words.empty() || (words.front() != "exec" && !words.front().starts_with('-'))) {
     return refuse(words.empty()
                       ? "exec is missing: rota-worker exec --queue Q -- COMMAND"
                       : "unknown word " + rota::base::quoted(words.front()) + "; there is exec");

@@ -74,7 +74,7 @@ BootTime Executor::pace(BootTime now) {
   }
   if (taken_ - taken_at_pace_ <= kShortJobs) {
     call_threads(std::min(ramp_, line_.size()));
-    ramp_ *= 2;
+    ramp_ = std::min(ramp_ * 2, concurrency_);
   }
   taken_at_pace_ = taken_;
   return now + kPace;

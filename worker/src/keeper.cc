@@ -31,7 +31,7 @@ void Keeper::added(const Lease& lease) {
 }
 
 void Keeper::cancel(std::uint64_t token) {
-  if (const LeasePtr lease = table_.find(token)) stopper_.stop(lease, StopCause::kCancel);
+  if (const LeasePtr lease = table_.find(token)) stopper_.stop(lease, StopReason::kCancel);
 }
 
 void Keeper::run() {
@@ -52,14 +52,14 @@ BootTime Keeper::look(BootTime now) {
   for (const LeasePtr& lease : table_.all()) {
     if (lease->over(now)) {
       const bool timeout = lease->ends_by_timeout();
-      if (timeout) stopper_.stop(lease, StopCause::kTimeout);
+      if (timeout) stopper_.stop(lease, StopReason::kTimeout);
       lose(lease, timeout ? "its attempt timeout is over"
                           : "no heartbeat got through for the length of the lease");
       continue;
     }
-    if (lease->cause() == StopCause::kNone && !lease->reporting()) {
+    if (lease->stop_reason() == StopReason::kNone && !lease->reporting()) {
       if (now >= lease->stop_time()) {
-        stopper_.stop(lease, lease->ends_by_timeout() ? StopCause::kTimeout : StopCause::kAtRisk);
+        stopper_.stop(lease, lease->ends_by_timeout() ? StopReason::kTimeout : StopReason::kAtRisk);
       } else {
         next = std::min(next, lease->stop_time());
       }
@@ -117,7 +117,7 @@ void Keeper::on_beats(const std::vector<LeasePtr>& leases, BootTime sent,
     const BeatResult& result = (*answer)[i];
     if (result.renewed) {
       lease->renew(sent, result.renewed_for);
-      if (result.cancel_requested) stopper_.stop(lease, StopCause::kCancel);
+      if (result.cancel_requested) stopper_.stop(lease, StopReason::kCancel);
     } else if (!lease->reporting()) {
       // A lease whose outcome is on its way may have ended by just that; its report will tell.
       lose(lease, "the server says that it is over");
@@ -130,7 +130,7 @@ void Keeper::on_beats(const std::vector<LeasePtr>& leases, BootTime sent,
 void Keeper::lose(const LeasePtr& lease, const char* how) {
   if (!table_.drop(lease->token())) return;
   lease->set_lost();
-  stopper_.stop(lease, StopCause::kLost);
+  stopper_.stop(lease, StopReason::kLost);
   log_(2, "lost the lease of job " + lease->job().id + ", attempt " +
               std::to_string(lease->job().attempt) + ": " + how);
 }

@@ -88,8 +88,8 @@ void Lease::renew(BootTime sent, Millis renewed_for) {
 BootTime Lease::next_beat() const { return next_beat_.load(); }
 void Lease::set_next_beat(BootTime at) { next_beat_.store(at); }
 
-bool Lease::set_cause(StopCause cause) {
-  StopCause none = StopCause::kNone;
+bool Lease::set_cause(StopReason cause) {
+  StopReason none = StopReason::kNone;
   return cause_.compare_exchange_strong(none, cause);
 }
 

@@ -12,16 +12,6 @@
 
 namespace rota::internal {
 
-// Why a handler is told to stop. The first cause stays.
-enum class StopCause {
-  kNone,
-  kCancel,   // the job's cancel was requested
-  kTimeout,  // the attempt timeout is near
-  kAtRisk,   // no heartbeat got through and the lease is near its end
-  kLost,     // the lease is over
-  kDrain,    // the worker stops
-};
-
 // One attempt in this process: what its handler sees (the Context), and what the keeper of leases
 // knows about it. Thread-safe.
 class Lease final : public Context {
@@ -55,8 +45,8 @@ class Lease final : public Context {
   bool lost() const { return lost_.load(); }
 
   // True when this call set the cause: the caller then has request_stop() called.
-  bool set_cause(StopCause cause);
-  StopCause cause() const { return cause_.load(); }
+  bool set_cause(StopReason cause);
+  StopReason stop_reason() const override { return cause_.load(); }
   // Runs the handler's stop callbacks on the calling thread.
   void request_stop() { stop_.request_stop(); }
 
@@ -75,7 +65,7 @@ class Lease final : public Context {
   std::stop_source stop_{};
   std::atomic<BootTime> deadline_;  // of the lease, without the cap
   std::atomic<BootTime> next_beat_;
-  std::atomic<StopCause> cause_{StopCause::kNone};
+  std::atomic<StopReason> cause_{StopReason::kNone};
   std::atomic<bool> lost_{false}, reporting_{false};
   std::mutex log_mutex_{};
   std::string log_{};

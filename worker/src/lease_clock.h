@@ -41,7 +41,7 @@ constexpr Millis cap_grace(Millis ttl, Millis attempt_left) {
   return std::min(stop_grace(ttl), attempt_left / 10);
 }
 
-// A beat that fails must leave time for two more before the grace begins.
+// A beat that times out must leave time for another to go before handlers are told to stop.
 constexpr Millis beat_interval(Millis ttl) { return ttl / base::limits::kBeatsPerTtl; }
 constexpr Millis beat_timeout(Millis ttl) {
   return std::clamp(ttl / 6, Millis(500), Millis(10'000));

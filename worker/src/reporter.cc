@@ -105,7 +105,7 @@ std::vector<Reporter::Pending> Reporter::take(BootTime now) {
     }
     bytes += bytes_of(first.item);
     if (!batch.empty() && bytes > kBatchBytes) break;
-    first.sent = true;
+    ++first.sends;
     batch.push_back(std::move(first));
     waiting_.pop_front();
   }
@@ -213,6 +213,8 @@ bool Reporter::refused(const Error& error, std::size_t batch_size) {
 bool Reporter::settle(Pending& pending, const Result<Ok>& result) {
   const Error& error = result.error();
   const std::string& job = pending.lease->job().id;
+  // The first report was taken, and nothing is kept of the job.
+  if (error.reason == "UNKNOWN_LEASE" && pending.sends > 1) return false;
   if (error.reason == "LEASE_LOST" || error.reason == "UNKNOWN_LEASE") {
     log_(2, "the outcome of job " + job + " was refused: " + error.reason);
     return false;

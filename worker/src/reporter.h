@@ -38,7 +38,7 @@ class Reporter {
   struct Pending {
     FinishItem item;
     LeasePtr lease;
-    bool sent = false;
+    int sends = 0;
   };
 
   using Items = std::shared_ptr<const std::vector<FinishItem>>;

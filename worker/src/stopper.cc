@@ -14,7 +14,7 @@ Stopper::~Stopper() {
   thread_.join();
 }
 
-void Stopper::stop(const LeasePtr& lease, StopCause cause) {
+void Stopper::stop(const LeasePtr& lease, StopReason cause) {
   if (!lease->set_cause(cause)) return;
   {
     std::lock_guard lock(mutex_);

@@ -18,7 +18,7 @@ class Stopper {
   ~Stopper();  // after what was asked for is done
 
   // Does nothing when the lease has a cause already.
-  void stop(const LeasePtr& lease, StopCause cause);
+  void stop(const LeasePtr& lease, StopReason cause);
 
  private:
   void run();

@@ -8,6 +8,12 @@ namespace rota::testing {
 FakeContext::FakeContext(Job job) : job_(std::move(job)) {}
 FakeContext::~FakeContext() = default;
 
+void FakeContext::request_stop(StopReason reason) {
+  auto none = StopReason::kNone;
+  reason_.compare_exchange_strong(none, reason);
+  stop_.request_stop();
+}
+
 Millis FakeContext::time_left() const {
   std::lock_guard lock(mutex_);
   return time_left_;

@@ -139,7 +139,7 @@ void WorkerCore::drain(TermSignal& signal) {
   };
   wait_for(told, [&] { return done() || hurried(signal); });
   if (handlers_running_.load() > 0) {
-    for (const LeasePtr& lease : parts.table.all()) parts.stopper.stop(lease, StopCause::kDrain);
+    for (const LeasePtr& lease : parts.table.all()) parts.stopper.stop(lease, StopReason::kDrain);
   }
   // A handler cannot be ended from here. Its lease is kept until it returns: to give the job to
   // another worker while this one still works on it would be worse than to wait.
@@ -239,19 +239,19 @@ void WorkerCore::report(const LeasePtr& lease, Outcome outcome) {
   }
   const bool plain_failure =
       outcome.kind() == Outcome::Kind::kFailed && outcome.retryable() && !outcome.retry_after();
-  const StopCause cause = lease->cause();
-  if (plain_failure && cause == StopCause::kTimeout) {
+  const StopReason cause = lease->stop_reason();
+  if (plain_failure && cause == StopReason::kTimeout) {
     // It failed because it was told to stop. The server ends the attempt in a moment, as TIMED_OUT.
     parts_->table.drop(lease->token());
     warn_of(*lease, "timed out", outcome.why());
     return;
   }
-  if (plain_failure && (cause == StopCause::kDrain || cause == StopCause::kAtRisk)) {
-    return give_back(lease,
-                     cause == StopCause::kDrain ? ReleaseReason::kShutdown : ReleaseReason::kOther);
+  if (plain_failure && (cause == StopReason::kDrain || cause == StopReason::kAtRisk)) {
+    return give_back(
+        lease, cause == StopReason::kDrain ? ReleaseReason::kShutdown : ReleaseReason::kOther);
   }
   FinishItem item = to_item(*lease, std::move(outcome));
-  if (item.kind == FinishItem::Kind::kFailed && cause != StopCause::kCancel) {
+  if (item.kind == FinishItem::Kind::kFailed && cause != StopReason::kCancel) {
     warn_of(*lease, "failed", item.failure_message);
   }
   parts_->reporter->add(std::move(item), lease);

@@ -37,9 +37,10 @@ struct ClientOptions {
   std::function<void(int level, std::string_view line)> log{};
 };
 
-// Thread-safe. A call that finds the server away is repeated with the same request id until the
-// timeout passes; an error that the server gave is never repeated. When the retries are used up and
-// the answer is unknown, Error::may_have_happened is set.
+// Thread-safe. A call that finds the server away or shutting down is repeated with the same request
+// id until the timeout passes, and so is one answered OVERLOADED, after the time that asks for; no
+// other error that the server gave is. When the retries are used up and the answer is unknown,
+// Error::may_have_happened is set.
 class ROTA_EXPORT Client {
  public:
   // Does no I/O. kInvalid when an option is out of its bounds.

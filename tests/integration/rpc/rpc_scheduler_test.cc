@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Schedulers over the wire: declaring, listing, runs, preview, pause.
+#include <future>
 #include <set>
+#include <vector>
 
 #include "rpc/convert_time.h"
 #include "rpc_fixture.h"
@@ -75,6 +77,38 @@ TEST_F(RpcSchedulerTest, MaskChangesOnlyWhatItNames) {
   request.mutable_scheduler()->set_id("unknown");
   EXPECT_EQ(reason_of(refused(schedulers(), &Schedulers::UpsertScheduler, request)),
             "SCHEDULER_NOT_FOUND");
+}
+
+// Nodes of one deploy that each set something else: none has an etag, none is told to read again.
+TEST_F(RpcSchedulerTest, MasksOfSeveralNodesAtOnceAllCount) {
+  make_queue("q");
+  ok(schedulers(), &Schedulers::UpsertScheduler, daily("s"));
+  for (int round = 0; round < 10; ++round) {
+    std::vector<std::future<grpc::Status>> nodes;
+    for (int node = 0; node < 6; ++node) {
+      nodes.push_back(std::async(std::launch::async, [&, round, node] {
+        v1::UpsertSchedulerRequest request;
+        request.mutable_scheduler()->set_id("s");
+        if (node % 2 == 0) {
+          request.mutable_scheduler()->set_owner("owner-" + std::to_string(round));
+          request.mutable_update_mask()->add_paths("owner");
+        } else {
+          request.mutable_scheduler()->set_revision(1'000 + round);
+          request.mutable_update_mask()->add_paths("revision");
+        }
+        grpc::ClientContext context;
+        v1::UpsertSchedulerResponse response;
+        return schedulers().UpsertScheduler(&context, request, &response);
+      }));
+    }
+    for (auto& node : nodes) {
+      const grpc::Status status = node.get();
+      EXPECT_TRUE(status.ok()) << status.error_message();
+    }
+    const auto declared = get_scheduler("s").declaration();
+    EXPECT_EQ(declared.owner(), "owner-" + std::to_string(round));
+    EXPECT_EQ(declared.revision(), 1'000 + round);
+  }
 }
 
 TEST_F(RpcSchedulerTest, ListingIsPagedAndFiltered) {

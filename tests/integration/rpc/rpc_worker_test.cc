@@ -39,6 +39,27 @@ TEST_F(RpcWorkerTest, NothingToDoIsAnEmptyAnswer) {
   EXPECT_GT(response.server_epoch(), 0);
 }
 
+// A client that knows nothing of large replies gets none: gRPC's usual receive limit is 4 MiB.
+TEST_F(RpcWorkerTest, RepliesPassTheUsualReceiveLimitUnlessAskedFor) {
+  make_queue("q");
+  const std::string payload(250'000, 'p');
+  for (int i = 0; i < 30; ++i) enqueue("q", payload);
+  const auto usual = lease("q", 50, 0);
+  EXPECT_GE(usual.jobs_size(), 13);
+  EXPECT_LT(usual.ByteSizeLong(), 4U << 20U);
+  auto request = lease_request("q", 50, 0);
+  request.set_max_bytes(64 << 10);
+  EXPECT_EQ(ok(workers(), &Workers::LeaseJobs, request).jobs_size(), 1) << "never none for it";
+  request.set_max_bytes(8 << 20);
+  EXPECT_EQ(ok(workers(), &Workers::LeaseJobs, request).jobs_size(), 30 - 1 - usual.jobs_size());
+  for (const std::int64_t bytes : {-1, 65'535, (8 << 20) + 1}) {
+    request.set_max_bytes(bytes);
+    const auto status = refused(workers(), &Workers::LeaseJobs, request);
+    EXPECT_EQ(reason_of(status), "INVALID_FIELD");
+    EXPECT_NE(status.error_message().find("max_bytes"), std::string::npos);
+  }
+}
+
 TEST_F(RpcWorkerTest, ParkedCallGetsTheJobThatComes) {
   make_queue("q");
   auto waiting = std::async(std::launch::async, [&] { return lease("q", 1, 25'000); });

@@ -81,12 +81,22 @@ TEST(ClientTest, DrainingServerIsAskedAgain) {
   EXPECT_EQ(server.enqueues.size(), 2u);
 }
 
-TEST(ClientTest, OnlyUnavailableIsRepeated) {
+TEST(ClientTest, ABusyServerIsAskedAgainWhenItSaid) {
   FakeServer server;
   Client client = make_client(server.address());
   server.next("EnqueueJob", Trouble::kBusy);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(client.enqueue(job()));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 1'500ms);
+  EXPECT_EQ(server.enqueues.size(), 2u);
+}
+
+TEST(ClientTest, WhatTheServerRefusesIsNotRepeated) {
+  FakeServer server;
+  Client client = make_client(server.address(), 1'000ms);
+  server.next("EnqueueJob", Trouble::kBusy);
   auto busy = client.enqueue(job());
-  ASSERT_FALSE(busy);
+  ASSERT_FALSE(busy) << "the time that the server asks for is more than there is";
   EXPECT_EQ(busy.error().code, Code::kExhausted);
   EXPECT_EQ(busy.error().reason, "OVERLOADED");
   EXPECT_EQ(busy.error().retry_after, 1'500ms);

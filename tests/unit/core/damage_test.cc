@@ -77,6 +77,26 @@ TEST(Damage, ARowMetByADutyEndsTheEngine) {
   EXPECT_THAT(damage_met(h), HasSubstr("keyspace job"));
 }
 
+// A timer that is passed over is a job that never becomes READY.
+TEST(Damage, ATimersKeyMetByARefillEndsTheEngine) {
+  core::EngineOptions options;
+  options.timer_window_rows = 1;
+  EngineHarness h(options);
+  h.queue("q");
+  const std::int64_t begin_ms = h.wall_ms();
+  for (int i = 1; i <= 3; ++i) {
+    auto later = job();
+    later.run_at_ms = begin_ms + i * 1'000;
+    h.enqueue(later);
+  }
+  std::string key =
+      model::keys::timer({begin_ms + 2'500, model::keys::TimerKind::kPromote, {1, 100, 1}});
+  key[8] = 9;  // no kind of timer
+  h.disk().damage(Keyspace::kTimer, key, "");
+  h.move_clocks(5'000);
+  EXPECT_THAT(damage_met(h), AllOf(HasSubstr("keyspace timer"), HasSubstr("cannot be decoded")));
+}
+
 TEST(Damage, KeyIsShownInHexAndTheJobByItsId) {
   const core::JobKey key{7, 100, 42};
   const std::string text = core::damage_text(Keyspace::kPayload, model::keys::job(key));

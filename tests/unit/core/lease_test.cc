@@ -111,6 +111,40 @@ TEST(Lease, OneCallOverSeveralQueues) {
   EXPECT_EQ(h.rows(Keyspace::kGrant), 1U);  // one record per reply
 }
 
+// A backlog in one queue of a worker keeps nothing from the others, whichever is older.
+TEST(Lease, QueuesOfAWorkerTakeTurns) {
+  EngineHarness h;
+  for (const char* name : {"a", "b", "c"}) {
+    h.queue(name);
+    for (int i = 0; i < 6; ++i) h.enqueue(job(name));
+  }
+  std::string served;
+  for (int i = 0; i < 6; ++i) {
+    const auto reply = h.lease(lease({"c", "a"}, 2));
+    ASSERT_EQ(reply.jobs.size(), 2U);
+    EXPECT_EQ(reply.jobs[0].queue, reply.jobs[1].queue);
+    served += reply.jobs[0].queue;
+  }
+  EXPECT_EQ(served, "acacac");
+  EXPECT_EQ(h.counters("b").of(core::JobState::kReady), 6U);
+}
+
+TEST(Lease, ACancelIsToldUntilItsLeaseEnds) {
+  EngineHarness h;
+  h.queue("q");
+  for (int i = 0; i < 3; ++i) h.enqueue(job());
+  const auto first = h.take_job("q"), second = h.take_job("q");
+  for (const auto& held : {first, second}) h.expect<core::JobReply>(core::CancelJob{held.key, ""});
+  using Tokens = std::vector<std::uint64_t>;
+  h.crash();
+  EXPECT_EQ(h.lease(lease({"q"}, 1, "other")).cancel_tokens, Tokens());
+  EXPECT_EQ(h.lease(lease({"q"})).cancel_tokens, Tokens({first.token, second.token}));
+  h.finish(first, failed());
+  EXPECT_EQ(h.lease(lease({"q"})).cancel_tokens, Tokens({second.token}));
+  h.finish(second, succeeded());
+  EXPECT_EQ(h.lease(lease({"q"})).cancel_tokens, Tokens());
+}
+
 TEST(Lease, TokensGrowAlsoAcrossRestart) {
   EngineHarness h;
   h.queue("q");

@@ -49,7 +49,12 @@ TEST(LeaseFromWire, WithOutcomesItHardlyWaitsAndLeavesRoomForTheirResults) {
   for (int i = 0; i < 100; ++i) request.add_outcomes();
   const auto lease = lease_from_wire(request, caller(INT64_MAX), kMono);
   EXPECT_EQ(lease->wait_ms, 10);
-  EXPECT_EQ(lease->max_bytes, (8U << 20) - 100 * 1024);
+  EXPECT_EQ(lease->max_bytes, (7U << 19) - 100 * 1024);
+  request.set_max_bytes(8 << 20);
+  EXPECT_EQ(lease_from_wire(request, caller(INT64_MAX), kMono)->max_bytes, (8U << 20) - 100 * 1024);
+  request.set_max_bytes(64 << 10);
+  EXPECT_EQ(lease_from_wire(request, caller(INT64_MAX), kMono)->max_bytes, 64U << 10)
+      << "not less than what may be asked for";
   put_duration(3, request.mutable_wait_duration());
   EXPECT_EQ(lease_from_wire(request, caller(INT64_MAX), kMono)->wait_ms, 3);
 }

@@ -22,7 +22,8 @@ v1::Worker worker(int parked, int leases, std::int64_t silent_ms) {
 TEST(WorkerView, AWorkerThatWasKilledDoesNotLookLikeAnIdleOne) {
   EXPECT_EQ(worker_state_text(worker(1, 0, 19'000), kView), "asking") << "a long poll is silent";
   EXPECT_EQ(worker_state_text(worker(0, 4, 9'000), kView), "working");
-  EXPECT_EQ(worker_state_text(worker(0, 0, 9'000), kView), "gone");
+  EXPECT_EQ(worker_state_text(worker(0, 0, 19'000), kView), "gone");
+  EXPECT_EQ(worker_state_text(worker(0, 0, 6'000), kView), "not asking") << "told to wait";
   EXPECT_EQ(worker_state_text(worker(0, 0, 40), kView), "not asking") << "between two calls";
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -118,18 +119,49 @@ class Lines {
   std::vector<std::string> all_;
 };
 
-TEST(ExecHandlerTest, AMissingCommandIsNotHeldAgainstTheJob) {
+TEST(ExecHandlerTest, AMissingCommandIsAFailedAttempt) {
   Lines lines;
-  ExecHandler handler({"/nowhere/at/all"}, 1s, {}, lines.function());
+  for (const char* command : {"/nowhere/at/all", "/etc/passwd", "/"}) {
+    ExecHandler handler({command}, 1s, {}, lines.function());
+    FakeContext context(a_job());
+    const Outcome outcome = handler(context);
+    EXPECT_EQ(outcome.kind(), Outcome::Kind::kFailed);
+    EXPECT_TRUE(outcome.retryable());
+    EXPECT_EQ(outcome.type(), "spawn");
+    EXPECT_TRUE(outcome.why().starts_with("cannot start '" + std::string(command) + "': "))
+        << outcome.why();
+  }
+  EXPECT_TRUE(lines.all().empty()) << "the worker tells of failed attempts";
+}
+
+// No descriptor can be made while it lives.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 0;
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoMoreFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(ExecHandlerTest, AShortageOfTheMachineIsNotHeldAgainstTheJob) {
+  Lines lines;
+  ExecHandler handler({"true"}, 1s, {}, lines.function());
   const auto pause_at = [&](int attempt) {
     Job job = a_job();
     job.attempt = attempt;
     FakeContext context(job);
+    const NoMoreFiles shortage;
     const Time before = std::chrono::floor<Millis>(std::chrono::system_clock::now());
     const Outcome outcome = handler(context);
     EXPECT_EQ(outcome.kind(), Outcome::Kind::kSnoozed);
-    EXPECT_EQ(context.lines(), std::vector<std::string>{"cannot start '/nowhere/at/all': No such "
-                                                        "file or directory"});
+    EXPECT_EQ(context.lines(),
+              std::vector<std::string>{"cannot start 'true': Too many open files"});
     return outcome.until().value_or(before) - before;
   };
   const auto first = pause_at(1), third = pause_at(3), late = pause_at(100);
@@ -141,9 +173,7 @@ TEST(ExecHandlerTest, AMissingCommandIsNotHeldAgainstTheJob) {
   EXPECT_LT(late, 62s);
   const auto all = lines.all();
   ASSERT_EQ(all.size(), 3u);
-  EXPECT_EQ(all[1],
-            "job 0g7k9, attempt 3 is put off: cannot start '/nowhere/at/all': No such file or "
-            "directory");
+  EXPECT_EQ(all[1], "job 0g7k9, attempt 3 is put off: cannot start 'true': Too many open files");
 }
 
 TEST(ExecHandlerTest, AnEnvironmentTooLargeIsTheFaultOfTheJob) {
@@ -214,7 +244,8 @@ TEST(ExecHandlerTest, PrintedLinesAreLogged) {
 }
 
 // Runs a script that says when it has begun, and tells it to stop then.
-Outcome stop_in_the_middle(const std::string& script, Millis grace) {
+Outcome stop_in_the_middle(const std::string& script, Millis grace,
+                           StopReason reason = StopReason::kDrain) {
   FakeContext context(a_job());
   const std::string fifo =
       std::filesystem::temp_directory_path() / ("rota-exec-" + std::to_string(getpid()));
@@ -224,7 +255,7 @@ Outcome stop_in_the_middle(const std::string& script, Millis grace) {
     std::ifstream begun(fifo);
     std::string line;
     std::getline(begun, line);
-    context.request_stop();
+    context.request_stop(reason);
   });
   Outcome outcome = run(script + " '" + fifo + "'; ", context, grace);
   stopper.join();
@@ -240,11 +271,17 @@ TEST(ExecHandlerTest, StopSendsTermFirst) {
 
 // A shutdown in good order, and not what the job was there for.
 TEST(ExecHandlerTest, CodeZeroAfterTermIsNoSuccess) {
-  const Outcome outcome = stop_in_the_middle(
-      "trap 'exit 0' TERM; begin() { echo > \"$1\"; while :; do sleep 0.05; done; }; begin", 20s);
-  EXPECT_EQ(outcome.kind(), Outcome::Kind::kFailed);
-  EXPECT_TRUE(outcome.retryable());
-  EXPECT_TRUE(outcome.why().starts_with("exit 0 after it was told to stop")) << outcome.why();
+  const std::string goes_in_order =
+      "trap 'exit 0' TERM; begin() { echo > \"$1\"; while :; do sleep 0.05; done; }; begin";
+  for (const StopReason reason : {StopReason::kDrain, StopReason::kTimeout, StopReason::kAtRisk}) {
+    const Outcome outcome = stop_in_the_middle(goes_in_order, 20s, reason);
+    EXPECT_EQ(outcome.kind(), Outcome::Kind::kFailed);
+    EXPECT_TRUE(outcome.retryable());
+    EXPECT_TRUE(outcome.why().starts_with("exit 0 after it was told to stop")) << outcome.why();
+  }
+  // But a cancelled job is not done again.
+  EXPECT_EQ(stop_in_the_middle(goes_in_order, 20s, StopReason::kCancel).kind(),
+            Outcome::Kind::kSucceeded);
 }
 
 // Told to stop by its first line; its second one is seen together with that, and the command has

@@ -27,6 +27,12 @@ TEST(LeaseClockTest, GraceAndBeats) {
   EXPECT_EQ(cap_grace(30s, Millis(1h)), 5s);
   EXPECT_EQ(beat_interval(30s), 10s);
   EXPECT_EQ(beat_timeout(5s), 833ms);
+  for (const Millis ttl : {Millis(5s), Millis(30s), Millis(60s), Millis(3'600s)}) {
+    const Millis first_pause_max(100);
+    const BootTime told = grant_deadline(BootTime{}, Millis(0), ttl) - stop_grace(ttl);
+    EXPECT_LT(BootTime{} + beat_interval(ttl) + beat_timeout(ttl) + first_pause_max, told)
+        << ttl.count();
+  }
 }
 
 Grant grant(std::optional<Millis> attempt_left = std::nullopt) {
@@ -71,9 +77,9 @@ TEST(LeaseTest, ShortTimeoutIsNotEatenByTheMargins) {
 
 TEST(LeaseTest, FirstCauseStays) {
   Lease lease(grant(), kSent, 0ms, 30s);
-  EXPECT_TRUE(lease.set_cause(StopCause::kCancel));
-  EXPECT_FALSE(lease.set_cause(StopCause::kLost));
-  EXPECT_EQ(lease.cause(), StopCause::kCancel);
+  EXPECT_TRUE(lease.set_cause(StopReason::kCancel));
+  EXPECT_FALSE(lease.set_cause(StopReason::kLost));
+  EXPECT_EQ(lease.stop_reason(), StopReason::kCancel);
 }
 
 TEST(LeaseTest, LogKeepsTheTail) {

@@ -116,5 +116,16 @@ TEST_F(LeaseLanesTest, ARefusalOfOneIsTheWorkersAndSaidOnce) {
   EXPECT_EQ(lanes->error()->code, Code::kInvalid);
 }
 
+TEST_F(LeaseLanesTest, WhatTheSecondAloneHasToSayIsSaid) {
+  make(100);
+  step();
+  port.calls[0].done(grants(50));  // its slots are full of long jobs
+  Error away;
+  away.code = Code::kUnavailable;
+  away.reason = "SERVER_UNREACHABLE";
+  port.calls[1].done(away);
+  EXPECT_EQ(lines, 1);
+}
+
 }  // namespace
 }  // namespace rota::internal

@@ -2,6 +2,7 @@
 // For the tests of those who write handlers and services.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -23,13 +24,16 @@ class ROTA_EXPORT FakeContext : public Context {
   Millis time_left() const override;
   void log(std::string_view line) override;
 
-  void request_stop() { stop_.request_stop(); }
+  StopReason stop_reason() const override { return reason_.load(); }
+
+  void request_stop(StopReason reason = StopReason::kCancel);
   void set_time_left(Millis left);
   std::vector<std::string> lines() const;
 
  private:
   const Job job_;
   std::stop_source stop_{};
+  std::atomic<StopReason> reason_{StopReason::kNone};
   mutable std::mutex mutex_{};
   Millis time_left_{60'000};
   std::vector<std::string> lines_{};

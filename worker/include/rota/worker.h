@@ -77,6 +77,16 @@ class ROTA_EXPORT Outcome {
   std::optional<Time> until_{};
 };
 
+// Why a handler is asked to stop.
+enum class StopReason {
+  kNone,     // it is not
+  kCancel,   // the job's cancel was requested: only a success keeps it from being CANCELLED
+  kTimeout,  // the attempt timeout is near
+  kAtRisk,   // no heartbeat got through and the lease is near its end
+  kLost,     // the lease is over
+  kDrain,    // the worker stops
+};
+
 // Handed to a handler; valid until the handler returns. Thread-safe.
 class ROTA_EXPORT Context {
  public:
@@ -86,6 +96,8 @@ class ROTA_EXPORT Context {
   // Asked to stop on cancel, attempt timeout, lease loss and drain: return soon. What a handler
   // returns after its lease is lost is not reported: another worker may have the job.
   virtual std::stop_token stop() const = 0;
+  // The first reason stays.
+  virtual StopReason stop_reason() const = 0;
 
   // Until this attempt must be over: the attempt timeout, or the lease if no heartbeat gets
   // through.
