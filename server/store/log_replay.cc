@@ -30,6 +30,9 @@ class FindCommit final : public rocksdb::WriteBatch::Handler {
   const std::string key_ = commit_record_key();
 };
 
+// RocksDB's default family, which every batch writes to.
+constexpr std::uint32_t kStateFamily = 0;
+
 // A batch, or the begin of an epoch, which is no batch.
 bool follows(const CommitRecord& next, const CommitRecord& last) {
   return (next.seq == last.seq + 1 && next.epoch == last.epoch) ||
@@ -57,6 +60,8 @@ void LogReplay::ColumnFamilyLogNumberMap(const std::map<std::uint32_t, std::uint
   first_log_ = UINT64_MAX;
   for (const auto& [family, number] : log_numbers) first_log_ = std::min(first_log_, number);
   if (log_numbers.empty()) first_log_ = 0;
+  const auto state = log_numbers.find(kStateFamily);
+  state_log_ = state == log_numbers.end() ? 0 : state->second;
   files_ = names_of(log_files(path_, first_log_));
   verdict_ = judge_logs(path_, first_log_);
 }
@@ -68,7 +73,7 @@ bool LogReplay::behind_damage(std::uint64_t log_number) {
 
 bool LogReplay::may_be_first(std::uint64_t log_number, const rocksdb::WriteBatch& batch,
                              bool has_commit) const {
-  return log_number == first_log_ || !has_commit || batch.Count() == 1;
+  return log_number == state_log_ || !has_commit || batch.Count() == 1;
 }
 
 rocksdb::WalFilter::WalProcessingOption LogReplay::LogRecordFound(unsigned long long log_number,
@@ -77,6 +82,9 @@ rocksdb::WalFilter::WalProcessingOption LogReplay::LogRecordFound(unsigned long 
                                                                   rocksdb::WriteBatch*, bool*) {
   if (behind_damage(log_number)) return WalProcessingOption::kCorruptedRecord;
   if (batch.Count() == 0) return WalProcessingOption::kContinueProcessing;  // written by an open
+  // What stands there of the state is in its tables. Such a log may be missing too: RocksDB deletes
+  // those that no family needs, in any order, but does not note that an empty family needs none.
+  if (log_number < state_log_) return WalProcessingOption::kContinueProcessing;
   FindCommit find;
   if (!batch.Iterate(&find).ok()) return WalProcessingOption::kContinueProcessing;
   if (!begun_ && !may_be_first(log_number, batch, find.found.has_value())) {

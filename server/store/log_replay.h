@@ -52,6 +52,7 @@ class LogReplay final : public rocksdb::WalFilter {
 
   const std::string path_;
   std::uint64_t first_log_ = 0;
+  std::uint64_t state_log_ = 0;  // the oldest that the family of the commit records needs
   std::string files_;
   std::optional<LogVerdict> verdict_;
   std::uint64_t batches_in_damaged_ = 0;

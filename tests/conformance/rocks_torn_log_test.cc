@@ -196,6 +196,24 @@ TEST_F(RocksTornLogTest, ALogThatLostItsEndBeforeALaterOneRefuses) {
   EXPECT_NE(open_ok().store, nullptr);
 }
 
+// A family that nothing was written to keeps the number of the first log for ever, though that log
+// is deleted as soon as the other family's rows are in tables.
+TEST_F(RocksTornLogTest, ALogThatOnlyAnEmptyFamilyNamesMayBeMissing) {
+  options_.sizes.write_buffers_bytes = 1 << 20;
+  core::CommitSeq seq = 0;
+  for (int crash = 0; crash < 3; ++crash) {
+    auto result = open_ok();
+    ASSERT_NE(result.store, nullptr);
+    expect_exactly(*result.store, seq);
+    const std::string first = newest_log(data_);
+    for (int i = 0; i < 200 && fs::exists(first); ++i) commit(*result.store, 10);
+    EXPECT_FALSE(fs::exists(first)) << "nothing was flushed";
+    commit(*result.store, 10);
+    seq = result.store->last_committed();
+  }
+  expect_exactly(*open_ok().store, seq);
+}
+
 TEST_F(RocksTornLogTest, ALossIsAcceptedByItsNumberOnlyAndForGoodWithTheFirstBatch) {
   make(40);
   flip_bit(log_, 100'000);
