@@ -2,6 +2,7 @@
 # Compiler, linker and launcher settings of every target of the project.
 
 option(ROTA_WARNINGS_AS_ERRORS "A warning fails the build" ON)
+option(ROTA_FUZZ "Make the targets of tests/fuzz fuzzers instead of replays; needs clang" OFF)
 set(ROTA_SANITIZE "" CACHE STRING "Value of -fsanitize: empty, address,undefined or thread")
 
 find_program(ROTA_CCACHE ccache)
@@ -44,6 +45,10 @@ else()
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     add_compile_options(-fcf-protection)
   endif()
+endif()
+if(ROTA_FUZZ)
+  # Everything of ours counts its edges; the main() comes to the fuzzers alone (tests/fuzz).
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 add_link_options(-Wl,-z,relro,-z,now -Wl,--as-needed)
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/convert.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <utility>
 
 #include "base/limits.h"
+#include "base/time_format.h"
 #include "src/status.h"
 #include "src/text.h"
 
@@ -15,6 +17,11 @@ struct Text {
   const char* field;
   const std::string& value;
 };
+
+// In milliseconds; nothing for what is a second or more, which no message may hold.
+std::int64_t part_of_second(std::int32_t nanos) {
+  return nanos > -1'000'000'000 && nanos < 1'000'000'000 ? nanos / 1'000'000 : 0;
+}
 
 Result<Ok> check_utf8(std::initializer_list<Text> texts) {
   for (const Text& text : texts) {
@@ -107,11 +114,17 @@ void set_time(google::protobuf::Timestamp& message, Time value) {
 }
 
 Millis to_millis(const google::protobuf::Duration& message) {
-  return Millis(message.seconds() * 1'000 + message.nanos() / 1'000'000);
+  // Nothing the server means is longer. A clock that counts nanoseconds can be moved by this much.
+  constexpr std::int64_t kMostSeconds = base::limits::kRetentionAgeMsMax / 1'000;
+  if (message.seconds() >= kMostSeconds) return Millis(kMostSeconds * 1'000);
+  if (message.seconds() <= -kMostSeconds) return Millis(-kMostSeconds * 1'000);
+  return Millis(message.seconds() * 1'000 + part_of_second(message.nanos()));
 }
 
 Time to_time(const google::protobuf::Timestamp& message) {
-  return Time(Millis(message.seconds() * 1'000 + message.nanos() / 1'000'000));
+  const std::int64_t seconds =
+      std::clamp(message.seconds(), base::kTimeMsMin / 1'000, base::kTimeMsMax / 1'000);
+  return Time(Millis(seconds * 1'000 + part_of_second(message.nanos())));
 }
 
 JobState to_state(v1::JobState state) {

@@ -26,6 +26,8 @@ inline constexpr std::size_t kJobFrameBytes = 8;
 
 void set_duration(google::protobuf::Duration& message, Millis value);
 void set_time(google::protobuf::Timestamp& message, Time value);
+// Never overflow: what a server says beyond 100 years, or outside the years 1 to 9999, is the
+// nearest that is within.
 Millis to_millis(const google::protobuf::Duration& message);
 Time to_time(const google::protobuf::Timestamp& message);
 

@@ -3,9 +3,11 @@
 
 #include <google/protobuf/any.pb.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
+#include "base/limits.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "src/convert.h"
@@ -13,8 +15,9 @@
 namespace rota::internal {
 namespace {
 
+// Of any number: an item's error comes from the wire, and may name a code that gRPC does not have.
 Code to_code(int grpc_code) {
-  switch (static_cast<grpc::StatusCode>(grpc_code)) {
+  switch (grpc_code) {
     case grpc::StatusCode::INVALID_ARGUMENT:
     case grpc::StatusCode::OUT_OF_RANGE:
       return Code::kInvalid;
@@ -56,6 +59,12 @@ const char* transport_reason(grpc::StatusCode code) {
   }
 }
 
+// When to come again. A server that says "next year" is not right about that; the pause is used as
+// it stands, so it is bounded here.
+Millis to_advice(const google::protobuf::Duration& delay) {
+  return std::clamp(to_millis(delay), Millis(0), Millis(base::limits::kRequestIdKeptMs));
+}
+
 template <class Message>
 bool read(const google::protobuf::Any& any, std::string_view name, Message& message) {
   const std::string_view url(any.type_url());
@@ -82,7 +91,7 @@ bool read_details(const std::string& bytes, Fault& fault) {
     } else if (read(any, "google.rpc.BadRequest", bad)) {
       if (bad.field_violations_size() > 0) error.field = bad.field_violations(0).field();
     } else if (read(any, "google.rpc.RetryInfo", retry)) {
-      error.retry_after = to_millis(retry.retry_delay());
+      error.retry_after = to_advice(retry.retry_delay());
     }
   }
   return spoke;
@@ -149,7 +158,7 @@ Error to_error(const v1::ItemError& item) {
   error.reason = item.reason();
   error.field = item.field();
   error.message = item.message();
-  if (item.has_retry_after()) error.retry_after = to_millis(item.retry_after());
+  if (item.has_retry_after()) error.retry_after = to_advice(item.retry_after());
   return error;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <variant>
@@ -151,6 +152,12 @@ Status set_option(ServerOptions& options, const OptionInfo& info, std::string_vi
   }
   if (info.type == OptionType::kChoice && !is_choice(info.choices, text)) {
     return bad_value(info, quoted(text) + " is none of " + std::string(info.choices));
+  }
+  // What a configuration file cannot hold would be printed so that it is not read back; a zero byte
+  // would cut a path short.
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (!is_utf8(text) || std::any_of(text.begin(), text.end(), is_control)) {
+    return bad_value(info, quoted(text) + " is not UTF-8 without control characters");
   }
   options.*std::get<std::string ServerOptions::*>(member) = text;
   return {};

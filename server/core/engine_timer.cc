@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/damage.h"
 #include "core/engine_impl.h"
 
 namespace rota::core {
@@ -12,21 +13,6 @@ namespace rota::core {
 namespace keys = model::keys;
 using keys::TimerKey;
 using keys::TimerKind;
-
-namespace {
-
-// Where a page ends early its `next` is any string of bytes: the first whole key that is not below
-// it, so that every timer below the limit has been seen.
-TimerKey limit_of(const std::string& next) {
-  constexpr std::size_t kKeyBytes = 22;
-  std::string whole = next.substr(0, kKeyBytes);
-  whole.resize(kKeyBytes, '\0');
-  TimerKey limit = *keys::parse_timer(whole);
-  if (next.size() > kKeyBytes) ++limit.job.seq;
-  return limit;
-}
-
-}  // namespace
 
 void EngineImpl::put_timer(const TimerKey& timer) {
   batch().put(Keyspace::kTimer, keys::timer(timer), std::string());
@@ -139,14 +125,16 @@ void EngineImpl::refill_timers() {
     overlay_.overlay(Keyspace::kTimer, scan.begin, end, &rows);
     for (const auto& [key, value] : rows) {
       const auto timer = keys::parse_timer(key);
-      if (timer && !firing_.contains(*timer)) {
+      if (!timer) damaged_row(Keyspace::kTimer, key);
+      if (!firing_.contains(*timer)) {
         timers_.offer_page(*timer, TimerMark{}, sizeof(TimerKey));
       }
     }
     if (!page.more) {
       timers_.finish_refill(nullptr);
     } else {
-      const TimerKey limit = limit_of(end);
+      // Every timer below the limit has been seen.
+      const TimerKey limit = keys::timer_limit(end);
       timers_.finish_refill(&limit);
     }
     timers_.shrink(options_.timer_window_rows, SIZE_MAX);

@@ -43,7 +43,7 @@ bool decode_answer(std::string_view bytes, EnqueueReply* reply) {
       EnqueuedJob job;
       job.created = tag == 1;
       job.key = model::get_key(r);
-      job.state = static_cast<JobState>(r.u8());
+      job.state = r.one_of(JobState::kUnknown, JobState::kExpired);
       reply->items.emplace_back(std::move(job));
     } else if (tag == 3) {
       Error error;
@@ -70,7 +70,7 @@ std::string encode_answer(const DeclaredAnswer& answer) {
 
 bool decode_answer(std::string_view bytes, DeclaredAnswer* answer) {
   Reader r(bytes);
-  answer->declared = static_cast<Declared>(r.u8());
+  answer->declared = r.one_of(Declared::kCreated, Declared::kOlderRevision);
   answer->changed.clear();
   const std::uint64_t n = r.count();
   for (std::uint64_t i = 0; i < n && r.ok(); ++i) answer->changed.push_back(r.str());

@@ -40,10 +40,24 @@ std::uint64_t Reader::varint() {
     if (!ok_ || in_.empty()) break;
     const auto b = static_cast<std::uint8_t>(in_.front());
     in_.remove_prefix(1);
-    if (shift == 63 && b > 1) break;
+    if ((shift == 63 && b > 1) || (shift > 0 && b == 0)) break;
     v |= static_cast<std::uint64_t>(b & 0x7fU) << shift;
     if ((b & 0x80U) == 0) return v;
   }
+  ok_ = false;
+  return 0;
+}
+
+std::uint32_t Reader::varint32() {
+  const std::uint64_t v = varint();
+  if (v <= UINT32_MAX) return static_cast<std::uint32_t>(v);
+  ok_ = false;
+  return 0;
+}
+
+std::int32_t Reader::svarint32() {
+  const std::int64_t v = svarint();
+  if (v >= INT32_MIN && v <= INT32_MAX) return static_cast<std::int32_t>(v);
   ok_ = false;
   return 0;
 }

@@ -76,8 +76,11 @@ class Writer {
   std::size_t size_ = 0;  // what is written
 };
 
-// Reads what Writer wrote. Never reads past the end: the first fault makes ok() false for good and
-// every later read returns zero or empty. Views point into the bytes given.
+// Reads what Writer wrote, and nothing else: what Writer would have written in another way (a
+// number with more bytes than it needs, a truth value of 2, a value outside its type) is a fault
+// like one that is cut off, so that no two byte strings are the same value. Never reads past the
+// end: the first fault makes ok() false for good and every later read returns zero or empty. Views
+// point into the bytes given.
 class Reader {
  public:
   explicit Reader(std::string_view in) : in_(in) {}
@@ -90,11 +93,28 @@ class Reader {
   std::uint64_t u64() { return fixed(8); }
   std::int64_t time_key() { return static_cast<std::int64_t>(fixed(8) ^ (1ULL << 63U)); }
   std::uint64_t varint();
+  std::uint32_t varint32();
+  std::int32_t svarint32();
   std::int64_t svarint() {
     const std::uint64_t v = varint();
     return static_cast<std::int64_t>((v >> 1U) ^ (~(v & 1U) + 1U));
   }
-  bool boolean() { return u8() != 0; }
+  bool boolean() { return u8_to(1) == 1; }
+  // At most `most`.
+  std::uint8_t u8_to(std::uint8_t most) {
+    const std::uint8_t v = u8();
+    if (v <= most) return v;
+    ok_ = false;
+    return 0;
+  }
+  // An enum of one byte with the values from `first` to `last`; `first` after a fault.
+  template <class Enum>
+  Enum one_of(Enum first, Enum last) {
+    const std::uint8_t v = u8_to(static_cast<std::uint8_t>(last));
+    if (v >= static_cast<std::uint8_t>(first)) return static_cast<Enum>(v);
+    ok_ = false;
+    return first;
+  }
   std::string_view view() {
     const std::uint64_t n = varint();
     return raw(n);

@@ -18,6 +18,7 @@ Labels get_labels(Reader& r) {
   const std::uint64_t n = r.count();
   for (std::uint64_t i = 0; i < n && r.ok(); ++i) {
     std::string k = r.str();
+    if (!out.empty() && k <= out.rbegin()->first) r.fail();  // out of order, or there already
     out.insert_or_assign(std::move(k), r.str());
   }
   return out;
@@ -64,7 +65,7 @@ void put_retry(Writer& w, const RetryPolicy& p) {
 
 RetryPolicy get_retry(Reader& r) {
   RetryPolicy p;
-  p.max_attempts = static_cast<std::uint32_t>(r.varint());
+  p.max_attempts = r.varint32();
   p.first_ms = r.svarint();
   p.factor = get_double(r);
   p.cap_ms = r.svarint();

@@ -35,7 +35,7 @@ void put_attempt(Writer& w, const Attempt& a) {
 
 Attempt get_attempt(Reader& r) {
   Attempt a;
-  a.number = static_cast<std::uint32_t>(r.varint());
+  a.number = r.varint32();
   a.token = r.varint();
   a.worker_id = r.str();
   a.session_id = r.str();
@@ -43,8 +43,8 @@ Attempt get_attempt(Reader& r) {
   a.granted_seq = r.varint();
   a.ended_ms = r.svarint();
   a.ended_seq = r.varint();
-  a.outcome = static_cast<AttemptOutcome>(r.u8());
-  const std::uint8_t flags = r.u8();
+  a.outcome = r.one_of(AttemptOutcome::kRunning, AttemptOutcome::kCancelled);
+  const std::uint8_t flags = r.u8_to(3);
   a.by_finish = (flags & 1U) != 0;
   a.result_truncated = (flags & 2U) != 0;
   a.failure = get_failure(r);
@@ -76,6 +76,13 @@ enum BodyBits : std::uint32_t {
   kHasScheduler = 1U << 6U,
   kPayloadApart = 1U << 7U,
 };
+
+std::uint32_t parts_of(const JobBody& b) {
+  return (b.labels.empty() ? 0U : kHasLabels) | (b.business_key.empty() ? 0U : kHasKey) |
+         (b.attempt_timeout_ms ? kHasTimeout : 0U) | (b.retry ? kHasRetry : 0U) |
+         (b.run_at_ms != 0 ? kHasRunAt : 0U) | (b.start_deadline_ms != 0 ? kHasStartDeadline : 0U) |
+         (b.scheduler_id.empty() ? 0U : kHasScheduler) | (b.payload_apart ? kPayloadApart : 0U);
+}
 
 }  // namespace
 
@@ -152,11 +159,7 @@ std::size_t Side::memory_bytes() const {
 std::string encode(const JobBody& b) {
   Writer w(kBodyFormat);
   w.reserve(64 + b.kind.size() + b.content_type.size() + b.payload.size());
-  const std::uint32_t bits =
-      (b.labels.empty() ? 0U : kHasLabels) | (b.business_key.empty() ? 0U : kHasKey) |
-      (b.attempt_timeout_ms ? kHasTimeout : 0U) | (b.retry ? kHasRetry : 0U) |
-      (b.run_at_ms != 0 ? kHasRunAt : 0U) | (b.start_deadline_ms != 0 ? kHasStartDeadline : 0U) |
-      (b.scheduler_id.empty() ? 0U : kHasScheduler) | (b.payload_apart ? kPayloadApart : 0U);
+  const std::uint32_t bits = parts_of(b);
   w.varint(bits);
   w.str(b.kind);
   w.str(b.content_type);
@@ -188,7 +191,7 @@ bool decode(std::string_view bytes, JobBody* out) {
   Reader r = Reader::open(bytes, kBodyFormat);
   JobBody& b = *out;  // read in place: every job of a page comes through here
   b = JobBody{};
-  const std::uint64_t bits = r.varint();
+  const std::uint32_t bits = r.varint32();
   b.kind = r.str();
   b.content_type = r.str();
   b.created_ms = r.svarint();
@@ -213,7 +216,7 @@ bool decode(std::string_view bytes, JobBody* out) {
   b.payload_apart = (bits & kPayloadApart) != 0;
   b.payload_bytes = r.varint();
   b.payload = r.str();
-  return r.at_end();
+  return r.at_end() && bits == parts_of(b);
 }
 
 std::string encode(const Side& s) {
@@ -246,9 +249,9 @@ std::string encode(const Side& s) {
 bool decode(std::string_view bytes, Side* out) {
   Reader r = Reader::open(bytes, kSideFormat);
   Side s;
-  s.claim = static_cast<Claim>(r.u8());
+  s.claim = r.one_of(Claim::kNone, Claim::kMoved);
   s.due_ms = r.svarint();
-  const std::uint8_t flags = r.u8();
+  const std::uint8_t flags = r.u8_to(31);
   s.retry_wait = (flags & 1U) != 0;
   s.priority_changed = (flags & 2U) != 0;
   s.cancel_requested = (flags & 16U) != 0;
@@ -258,18 +261,18 @@ bool decode(std::string_view bytes, Side* out) {
   s.priority = r.u8();
   if (flags & 4U) s.run_at_ms = r.svarint();
   if (flags & 8U) s.start_deadline_ms = r.svarint();
-  s.attempts = static_cast<std::uint32_t>(r.varint());
-  s.attempts_used = static_cast<std::uint32_t>(r.varint());
-  s.releases = static_cast<std::uint32_t>(r.varint());
-  s.handlerless = static_cast<std::uint32_t>(r.varint());
-  s.redrives = static_cast<std::uint32_t>(r.varint());
+  s.attempts = r.varint32();
+  s.attempts_used = r.varint32();
+  s.releases = r.varint32();
+  s.handlerless = r.varint32();
+  s.redrives = r.varint32();
   s.last_token = r.varint();
   s.first_granted_ms = r.svarint();
   s.ended_ms = r.svarint();
   s.dead_reason = r.str();
   s.cancel_reason = r.str();
   s.history = get_history(r);
-  if (!r.at_end() || s.claim > Claim::kMoved) return false;
+  if (!r.at_end()) return false;
   *out = std::move(s);
   return true;
 }
@@ -304,7 +307,7 @@ std::string encode_final(const JobBody& body, const Side& side, const JobEnd& en
 bool decode(std::string_view bytes, FinalRecord* out) {
   Reader r = Reader::open(bytes, kFinalFormat);
   FinalRecord f;
-  f.state = static_cast<JobState>(r.u8());
+  f.state = r.one_of(JobState::kSucceeded, JobState::kExpired);
   f.kind = r.str();
   f.content_type = r.str();
   f.labels = get_labels(r);
@@ -318,15 +321,15 @@ bool decode(std::string_view bytes, FinalRecord* out) {
   f.created_ms = r.svarint();
   f.ended_ms = r.svarint();
   f.ended_seq = r.varint();
-  f.attempts = static_cast<std::uint32_t>(r.varint());
-  f.attempts_used = static_cast<std::uint32_t>(r.varint());
-  f.redrives = static_cast<std::uint32_t>(r.varint());
+  f.attempts = r.varint32();
+  f.attempts_used = r.varint32();
+  f.redrives = r.varint32();
   f.cancel_requested = r.boolean();
   f.reason = r.str();
   f.result = r.str();
   f.principal = r.str();
   f.history = get_history(r);
-  if (!r.at_end() || !is_final(f.state)) return false;
+  if (!r.at_end()) return false;
   *out = std::move(f);
   return true;
 }

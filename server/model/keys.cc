@@ -82,10 +82,23 @@ std::optional<TimerKey> parse_timer(std::string_view key) {
   Reader r(key);
   TimerKey t;
   t.due_ms = r.time_key();
-  t.kind = static_cast<TimerKind>(r.u8());
+  t.kind = r.one_of(TimerKind::kPromote, TimerKind::kStartDeadline);
   t.job = get_key(r);
   if (!r.at_end()) return std::nullopt;
   return t;
+}
+
+TimerKey timer_limit(std::string_view bytes) {
+  constexpr std::size_t kKeyBytes = 22;
+  std::string whole(bytes.substr(0, kKeyBytes));
+  whole.resize(kKeyBytes, '\0');
+  Reader r(whole);
+  TimerKey limit;
+  limit.due_ms = r.time_key();
+  limit.kind = static_cast<TimerKind>(r.u8());
+  limit.job = get_key(r);
+  if (bytes.size() > kKeyBytes) ++limit.job.seq;
+  return limit;
 }
 
 std::string timer_begin(std::int64_t due_ms) {
@@ -144,7 +157,7 @@ std::optional<FinalIndexKey> parse_final_index(std::string_view key) {
   FinalIndexKey k;
   if (r.u8() != 't') return std::nullopt;
   k.queue = r.u32();
-  k.group = static_cast<JobState>(r.u8());
+  k.group = r.one_of(JobState::kSucceeded, JobState::kExpired);
   k.ended_ms = r.time_key();
   k.seq = r.u64();
   if (!r.at_end()) return std::nullopt;

@@ -60,6 +60,9 @@ struct TimerKey {
 };
 std::string timer(const TimerKey& key);
 std::optional<TimerKey> parse_timer(std::string_view key);
+// The first whole timer key that is not below `bytes`, which may be any: where a page of a scan
+// ended. Its kind may be none that exists.
+TimerKey timer_limit(std::string_view bytes);
 std::string timer_begin(std::int64_t due_ms);
 
 std::string blocked(const Blocker& blocker, const JobKey& key);

@@ -50,15 +50,16 @@ bool decode(std::string_view bytes, Queue* out) {
   q.name_space = r.str();
   q.name = r.str();
   QueueSettings& s = q.settings;
+  // An unset limit is written as 0.
   if (r.boolean()) {
-    s.concurrency_limit = static_cast<std::uint32_t>(r.varint());
-  } else {
-    r.varint();
+    s.concurrency_limit = r.varint32();
+  } else if (r.varint() != 0) {
+    r.fail();
   }
   if (r.boolean()) {
     s.max_waiting = r.varint();
-  } else {
-    r.varint();
+  } else if (r.varint() != 0) {
+    r.fail();
   }
   s.retry = get_retry(r);
   s.attempt_timeout_ms = r.svarint();
@@ -105,6 +106,7 @@ bool decode(std::string_view bytes, QueueCounters* out) {
   const std::uint64_t levels = r.count();
   for (std::uint64_t i = 0; i < levels && r.ok(); ++i) {
     const std::uint8_t priority = r.u8();
+    if (!c.levels.empty() && priority >= c.levels.rbegin()->first) r.fail();  // highest first
     Level level;
     level.ready = r.varint();
     level.head = r.varint();

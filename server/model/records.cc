@@ -28,7 +28,7 @@ bool decode(std::string_view bytes, EngineMeta* out) {
   Reader r = Reader::open(bytes, kEngineMetaFormat);
   EngineMeta v;
   v.next_token = r.varint();
-  v.next_queue = static_cast<std::uint32_t>(r.varint());
+  v.next_queue = r.varint32();
   v.next_operation = r.varint();
   v.now_ms = r.svarint();
   v.timers_swept_ms = r.svarint();
@@ -73,9 +73,9 @@ bool decode(std::string_view bytes, Grant* out) {
   for (std::uint64_t i = 0; i < n && r.ok(); ++i) {
     GrantEntry e;
     e.job = get_key(r);
-    e.attempt = static_cast<std::uint32_t>(r.varint());
+    e.attempt = r.varint32();
     e.token = r.varint();
-    e.permits = static_cast<std::uint32_t>(r.varint());
+    e.permits = r.varint32();
     v.entries.push_back(e);
   }
   if (!r.at_end()) return false;
@@ -99,7 +99,7 @@ std::string encode(const LedgerEntry& v) {
 bool decode(std::string_view bytes, LedgerEntry* out) {
   Reader r = Reader::open(bytes, kRecordFormat);
   LedgerEntry v;
-  v.state = static_cast<LedgerState>(r.u8());
+  v.state = r.one_of(LedgerState::kHeld, LedgerState::kDone);
   v.job = get_key(r);
   v.kind = r.str();
   v.content_type = r.str();
@@ -155,9 +155,9 @@ bool decode(std::string_view bytes, Operation* out) {
   Reader r = Reader::open(bytes, kRecordFormat);
   Operation v;
   v.number = r.varint();
-  v.kind = static_cast<OperationKind>(r.u8());
+  v.kind = r.one_of(OperationKind::kPurge, OperationKind::kPurge);
   v.name_space = r.str();
-  v.queue = static_cast<std::uint32_t>(r.varint());
+  v.queue = r.varint32();
   v.queue_name = r.str();
   v.barrier = r.varint();
   v.cursor = r.str();

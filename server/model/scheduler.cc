@@ -124,11 +124,11 @@ bool decode(std::string_view bytes, Scheduler* out) {
   s.spec.time_zone = r.str();
   s.spec.start_ms = get_optional(r);
   s.spec.end_ms = get_optional(r);
-  s.spec.business_day_offset = static_cast<std::int32_t>(r.svarint());
-  s.overlap = static_cast<Overlap>(r.u8());
-  s.catch_up.mode = static_cast<CatchUp>(r.u8());
+  s.spec.business_day_offset = r.svarint32();
+  s.overlap = r.one_of(Overlap::kSkip, Overlap::kAllow);
+  s.catch_up.mode = r.one_of(CatchUp::kNone, CatchUp::kAll);
   s.catch_up.window_ms = r.svarint();
-  s.catch_up.max_runs = static_cast<std::uint32_t>(r.varint());
+  s.catch_up.max_runs = r.varint32();
   s.job = get_template(r);
   s.owner = r.str();
   v.paused = r.boolean();
@@ -195,7 +195,7 @@ bool decode(std::string_view bytes, RunRecord* out) {
   v.last_nominal_ms = r.svarint();
   v.count = r.varint();
   v.count_is_lower_bound = r.boolean();
-  v.outcome = static_cast<RunOutcome>(r.u8());
+  v.outcome = r.one_of(RunOutcome::kFired, RunOutcome::kMissed);
   v.reason = r.str();
   v.job = get_key(r);
   v.processed_ms = r.svarint();

@@ -14,6 +14,7 @@
 #include "model/keys.h"
 #include "model/records.h"
 #include "rpc/job_reader.h"
+#include "rpc/page_token.h"
 
 namespace rota::rpc {
 namespace {
@@ -62,6 +63,32 @@ struct Position {
 };
 
 namespace {
+
+bool is_within(const std::string& key, const std::string& begin, const std::string& end) {
+  return key >= begin && key < end;
+}
+
+// Whether the key is one of the section's range: a token of a queue that was deleted, or one that
+// somebody made, would lead into other rows, and what stands there would be taken for damage.
+bool is_of(std::uint32_t queue, const Position& position) {
+  if (position.key.empty()) return true;
+  switch (position.section) {
+    case Section::kRunning: {
+      const auto key = keys::parse_job(position.key);
+      return key && key->queue == queue;
+    }
+    case Section::kWaiting:
+      return is_within(position.key, keys::queue_begin(queue), keys::queue_end(queue));
+    case Section::kFinal: {
+      const JobState state = kFinalOrder[position.final_state];
+      return is_within(position.key, keys::final_index_begin(queue, state, INT64_MIN),
+                       keys::final_index_end(queue, state));
+    }
+    case Section::kEnd:
+      break;
+  }
+  return false;
+}
 
 bool matches_text(const std::string& wanted, const std::string& found) {
   return wanted.empty() || wanted == found;
@@ -341,8 +368,9 @@ base::Result<JobReader::Page> JobReader::list(const std::string& name_space,
   auto queue = queues_.find(name_space, filter.queue());
   if (!queue) return queue.error();
   Position start;
-  if (!position.empty() && !Position::decode(position, &start)) {
-    return base::make_error(base::Reason::kInvalidPageToken, "not of this listing", "page_token");
+  if (!position.empty() &&
+      !(Position::decode(position, &start) && is_of(queue->queue.number, start))) {
+    return not_of_this_listing();
   }
   return JobLister(*this, *std::move(queue), filter, page_size).run(std::move(start));
 }

@@ -53,7 +53,7 @@ std::optional<std::string> from_text(std::string_view text) {
       bits &= (1U << static_cast<unsigned>(count)) - 1U;
     }
   }
-  if (bits != 0) return std::nullopt;  // bits that no encoder leaves
+  if (bits != 0 || count >= 6) return std::nullopt;  // bits and digits that no encoder leaves
   return out;
 }
 
@@ -87,6 +87,8 @@ std::string make_page_token(std::string_view fingerprint, std::string_view posit
   writer.str(position);
   return to_text(writer.seal());
 }
+
+base::Error not_of_this_listing() { return bad_token(); }
 
 base::Result<std::string> read_page_token(std::string_view fingerprint, std::string_view token) {
   if (token.empty()) return std::string();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Page tokens: where a listing goes on. Opaque to callers; a checksum finds damage, and a
-// fingerprint of the listing with all its other arguments finds a token used elsewhere.
+// fingerprint of the listing with all its other arguments finds a token used elsewhere. Neither is
+// a secret, so anybody can make a token: a listing checks that its position is one of its own.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,9 @@ std::string stable_bytes(const google::protobuf::MessageLite& message);
 
 // `position` is the listing's own; letters, digits, - and _ come out.
 std::string make_page_token(std::string_view fingerprint, std::string_view position);
+
+// Of a position that is none of the listing's: INVALID_PAGE_TOKEN.
+base::Error not_of_this_listing();
 
 // The position; empty for an empty token (the first page). INVALID_PAGE_TOKEN for anything that
 // make_page_token() did not make with this fingerprint.

@@ -142,7 +142,11 @@ class QueueService final : public v1::QueueService::CallbackService {
   base::Status list(const std::string& name_space, const std::string& prefix, const Page& page,
                     v1::ListQueuesResponse* response) const {
     std::uint32_t last = 0;
-    std::from_chars(page.position.data(), page.position.data() + page.position.size(), last);
+    const char* end = page.position.data() + page.position.size();
+    std::from_chars(page.position.data(), end, last);
+    if (!page.position.empty() && (last == UINT32_MAX || std::to_string(last) != page.position)) {
+      return not_of_this_listing();
+    }
     int budget = limits::kPageRowsExaminedMax;
     bool more = true;
     while (more && budget > 0 && response->queues_size() < page.size) {

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "model/keys.h"
 #include "rpc/convert_scheduler.h"
+#include "rpc/page_token.h"
 #include "rpc/queue_directory.h"
 
 namespace rota::rpc {
@@ -141,6 +142,8 @@ base::Result<SchedulerReader::Runs> SchedulerReader::runs(const std::string& nam
                                                           const RunFilter& filter,
                                                           const std::string& before,
                                                           int page_size) const {
+  const std::string of_this = keys::run_prefix(name_space, filter.scheduler_id);
+  if (!before.empty() && !keys::time_after(before, of_this)) return not_of_this_listing();
   Runs out;
   std::deque<std::pair<std::string, model::RunRecord>> newest;
   bool older = false;

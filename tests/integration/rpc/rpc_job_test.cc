@@ -4,7 +4,10 @@
 #include <future>
 #include <set>
 
+#include "model/bytes.h"
+#include "model/keys.h"
 #include "rpc/convert_time.h"
+#include "rpc/page_token.h"
 #include "rpc_fixture.h"
 
 namespace rota::testing {
@@ -300,6 +303,44 @@ TEST_F(RpcJobTest, PageTokenBelongsToItsListing) {
   v1::ListQueuesRequest other;
   other.set_page_token(token);
   EXPECT_EQ(reason_of(refused(queues(), &Queues::ListQueues, other)), "INVALID_PAGE_TOKEN");
+}
+
+// A token can be made by anybody. Where it would lead into rows of another kind, what stands there
+// must not be taken for damage, which ends the server.
+TEST_F(RpcJobTest, PageTokenOfAnotherRangeIsRefused) {
+  make_queue("q");
+  make_queue("r");
+  const auto id = enqueue("q");
+  v1::CancelJobRequest cancel;
+  cancel.set_job_id(id);
+  ok(jobs(), &Jobs::CancelJob, cancel);
+  enqueue("q");
+  const auto from = [&](int section, std::string_view key) {
+    model::Writer position;
+    position.u8(static_cast<std::uint8_t>(section));
+    position.u8(2);  // CANCELLED, the third of the final states
+    position.str(key);
+    position.u32(0);
+    v1::ListJobsRequest request;
+    request.mutable_filter()->set_queue("q");
+    const auto fingerprint = rpc::request_fingerprint("ListJobs", request);
+    request.set_page_token(rpc::make_page_token(fingerprint, position.take()));
+    return request;
+  };
+  namespace keys = model::keys;
+  constexpr int kRunning = 1, kWaiting = 2, kFinal = 3;
+  const auto state = model::JobState::kCancelled;
+  for (const auto& request :
+       {from(kFinal, "j"), from(kFinal, keys::final_index_begin(2, state, 0)),
+        from(kFinal, keys::final_index_begin(1, model::JobState::kExpired, 0)),
+        from(kWaiting, keys::queue_begin(2)), from(kWaiting, std::string(1, '\0')),
+        from(kRunning, keys::queue_begin(2)), from(kRunning, "short")}) {
+    EXPECT_EQ(reason_of(refused(jobs(), &Jobs::ListJobs, request)), "INVALID_PAGE_TOKEN");
+  }
+  const auto right = from(kFinal, keys::final_index_begin(1, state, 0));
+  const auto page = ok(jobs(), &Jobs::ListJobs, right);
+  ASSERT_EQ(page.jobs_size(), 1);
+  EXPECT_EQ(page.jobs(0).id(), id);
 }
 
 TEST_F(RpcJobTest, ExplainSaysWhatHoldsIt) {

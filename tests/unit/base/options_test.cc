@@ -71,6 +71,8 @@ TEST(SetOption, RefusesWithKeyFaultAndBoundsAndChangesNothing) {
       {"limits.parked_polls", "", "not a whole number"},
       {"late_tolerance", "10", "unit is missing"},
       {"late_tolerance", "2h", "2h, limit 0s to 1h"},
+      {"data", "/var/li\xff", "is not UTF-8"},
+      {"data", "/var/lib\n", "control characters"},
       {"log_format", "xml", "none of text|json"},
       {"log_format", "text|json", "none of"},
       {"reflection", "maybe", "neither true nor false"}};

@@ -77,6 +77,20 @@ TEST(Damage, ARowMetByADutyEndsTheEngine) {
   EXPECT_THAT(damage_met(h), HasSubstr("keyspace job"));
 }
 
+// A timer that is passed over is a job that never becomes READY.
+TEST(Damage, ATimersKeyMetByARefillEndsTheEngine) {
+  EngineHarness h;
+  h.queue("q");
+  auto later = job();
+  later.run_at_ms = h.wall_ms() + 1'000;
+  const auto key = h.enqueue(later).key;
+  std::string timer = model::keys::timer({later.run_at_ms, model::keys::TimerKind::kPromote, key});
+  timer[8] = 9;  // no kind of timer
+  h.disk().damage(Keyspace::kTimer, timer, "");
+  h.crash();  // the next engine reads its first timers
+  EXPECT_THAT(damage_met(h), AllOf(HasSubstr("keyspace timer"), HasSubstr("cannot be decoded")));
+}
+
 TEST(Damage, KeyIsShownInHexAndTheJobByItsId) {
   const core::JobKey key{7, 100, 42};
   const std::string text = core::damage_text(Keyspace::kPayload, model::keys::job(key));

@@ -23,6 +23,57 @@ TEST(Bytes, VarintsRoundTrip) {
   }
 }
 
+// A number has one form, or two byte strings would be the same value.
+TEST(Bytes, VarintsWithMoreBytesThanTheyNeedAreRefused) {
+  for (const std::string& bytes : {std::string("\x80\x00", 2), std::string("\xff\x80\x00", 3),
+                                   std::string("\x81\x80\x00", 3)}) {
+    Reader r(bytes);
+    EXPECT_EQ(r.varint(), 0U);
+    EXPECT_FALSE(r.ok()) << bytes.size();
+  }
+  Reader zero(std::string_view("\0", 1));
+  EXPECT_EQ(zero.varint(), 0U);
+  EXPECT_TRUE(zero.at_end());
+}
+
+TEST(Bytes, NumbersOutsideTheirTypeAreRefused) {
+  const auto read = [](auto write, auto take) {
+    Writer w;
+    write(w);
+    const std::string bytes = w.take();
+    Reader r(bytes);
+    take(r);
+    return r.at_end();
+  };
+  const auto varint32 = [&](std::uint64_t v) {
+    return read([v](Writer& w) { w.varint(v); }, [](Reader& r) { r.varint32(); });
+  };
+  EXPECT_TRUE(varint32(UINT32_MAX));
+  EXPECT_FALSE(varint32(std::uint64_t{UINT32_MAX} + 1));
+  const auto svarint32 = [&](std::int64_t v) {
+    return read([v](Writer& w) { w.svarint(v); }, [](Reader& r) { r.svarint32(); });
+  };
+  EXPECT_TRUE(svarint32(INT32_MIN));
+  EXPECT_TRUE(svarint32(INT32_MAX));
+  EXPECT_FALSE(svarint32(std::int64_t{INT32_MIN} - 1));
+  EXPECT_FALSE(svarint32(std::int64_t{INT32_MAX} + 1));
+  const auto boolean = [&](std::uint8_t v) {
+    return read([v](Writer& w) { w.u8(v); }, [](Reader& r) { r.boolean(); });
+  };
+  EXPECT_TRUE(boolean(0));
+  EXPECT_TRUE(boolean(1));
+  EXPECT_FALSE(boolean(2));
+  enum class Some : std::uint8_t { kFirst = 2, kLast = 4 };
+  const auto some = [&](std::uint8_t v) {
+    return read([v](Writer& w) { w.u8(v); },
+                [](Reader& r) { r.one_of(Some::kFirst, Some::kLast); });
+  };
+  EXPECT_FALSE(some(1));
+  EXPECT_TRUE(some(2));
+  EXPECT_TRUE(some(4));
+  EXPECT_FALSE(some(5));
+}
+
 TEST(Bytes, SignedVarintsRoundTrip) {
   for (const std::int64_t v :
        std::vector<std::int64_t>{INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX - 1, INT64_MAX}) {

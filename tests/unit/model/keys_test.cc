@@ -137,6 +137,30 @@ TEST(Keys, DamagedKeysParseToNothing) {
   }
   EXPECT_FALSE(keys::parse_timer(std::string(21, 'x')).has_value());
   EXPECT_FALSE(keys::parse_timer(std::string(23, 'x')).has_value());
+  // Of the right length, and with a kind or a state that does not exist.
+  std::string timer = keys::timer({5, keys::TimerKind::kPromote, {1, 2, 3}});
+  EXPECT_TRUE(keys::parse_timer(timer).has_value());
+  for (const char kind : {'\0', '\3', '\xff'}) {
+    timer[8] = kind;
+    EXPECT_FALSE(keys::parse_timer(timer).has_value());
+  }
+  std::string index = keys::final_index(1, JobState::kExpired, 5, 9);
+  EXPECT_TRUE(keys::parse_final_index(index).has_value());
+  for (const JobState state : {JobState::kUnknown, JobState::kRunning, static_cast<JobState>(9)}) {
+    index[5] = static_cast<char>(state);
+    EXPECT_FALSE(keys::parse_final_index(index).has_value()) << static_cast<int>(state);
+  }
+}
+
+TEST(Keys, TimerLimitIsTheFirstKeyThatIsNotBelow) {
+  const keys::TimerKey timer{5, keys::TimerKind::kStartDeadline, {1, 2, 3}};
+  const std::string whole = keys::timer(timer);
+  EXPECT_EQ(keys::timer_limit(whole), timer);
+  EXPECT_GT(keys::timer_limit(keys::after(whole)), timer);
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_LE(keys::timer_limit(whole.substr(0, size)), timer) << size;
+  }
+  EXPECT_GT(keys::timer_limit(whole.substr(0, 8) + "\xff"), timer);
 }
 
 TEST(Keys, AfterPrefixIsAboveEveryKeyOfThePrefix) {

@@ -322,6 +322,59 @@ TEST(Records, Scheduler) {
   survives(r);
 }
 
+// With a checksum that is right: nothing that encode() does not write is read as something near it.
+TEST(Records, ValuesOutsideTheirTypeAreRefused) {
+  const auto changed = [](std::string bytes, std::size_t at, char value) {
+    bytes[at] = value;
+    Writer w;
+    w.raw(std::string_view(bytes).substr(0, bytes.size() - 4));
+    return w.seal();
+  };
+  LedgerEntry ledger;
+  EXPECT_TRUE(decode(changed(encode(ledger), 1, 2), &ledger));
+  EXPECT_FALSE(decode(changed(encode(ledger), 1, 3), &ledger)) << "a state of later versions";
+  Side side;
+  EXPECT_FALSE(decode(changed(encode(side), 1, 5), &side)) << "a claim that does not exist";
+  EXPECT_FALSE(decode(changed(encode(side), 3, 32), &side)) << "a flag that does not exist";
+  JobBody body;
+  EXPECT_FALSE(decode(changed(encode(body), 1, 1), &body)) << "labels are said to follow";
+  Operation operation;
+  EXPECT_FALSE(decode(changed(encode(operation), 2, 2), &operation)) << "a kind unknown here";
+  EngineMeta meta;
+  meta.next_queue = 1;
+  Writer w(2);
+  w.varint(1);
+  w.varint(std::uint64_t{UINT32_MAX} + 2);  // would be 1 again
+  w.varint(1);
+  for (int i = 0; i < 5; ++i) w.svarint(0);
+  EXPECT_FALSE(decode(w.seal(), &meta));
+}
+
+TEST(Records, MapsOutOfOrderAreRefused) {
+  const auto body = [](std::initializer_list<const char*> labels) {
+    Writer w(1);
+    w.varint(1);  // labels
+    w.str("k");
+    w.str("t");
+    w.svarint(1);
+    w.varint(1);
+    w.str("p");
+    w.varint(labels.size());
+    for (const char* label : labels) {
+      w.str(label);
+      w.str("v");
+    }
+    w.varint(0);
+    w.str("");
+    return w.seal();
+  };
+  JobBody read;
+  EXPECT_TRUE(decode(body({"a", "b"}), &read));
+  EXPECT_EQ(read.labels.size(), 2U);
+  EXPECT_FALSE(decode(body({"b", "a"}), &read));
+  EXPECT_FALSE(decode(body({"a", "a"}), &read));
+}
+
 TEST(Records, Lists) {
   std::vector<JobKey> jobs = {{1, 2, 3}, {4, 5, 6}};
   std::vector<JobKey> jobs_back;

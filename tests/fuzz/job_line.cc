@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A line of `rota job enqueue -`, judged beside another reader of JSON. Input: the line.
+#include "rota/job_line.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+#include "fuzz/fuzz.h"
+
+namespace {
+
+using namespace rota;
+
+constexpr std::ptrdiff_t kBracketsMax = 256;  // deeper ones are refused, by this reader only
+
+bool is_deep(std::string_view line) {
+  return std::count_if(line.begin(), line.end(), [](char c) { return c == '[' || c == '{'; }) >=
+         kBracketsMax;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view line = fuzz::Input(data, size).rest();
+  v1::JobSpec job;
+  Error error;
+  const bool read = cli::parse_job_line(line, &job, &error);
+  const bool is_json = nlohmann::json::accept(line);
+  if (read) {
+    FUZZ_CHECK(is_json, "taken, though it is no JSON");
+    FUZZ_CHECK(job.ByteSizeLong() == job.SerializeAsString().size(), "a job that cannot be sent");
+    return 0;
+  }
+  FUZZ_CHECK(!error.message.empty(), "refused without words");
+  if (error.reason == "INVALID_JSON") {
+    FUZZ_CHECK(!is_json || is_deep(line), "refused as no JSON, though it is: " + error.message);
+  } else {
+    FUZZ_CHECK(error.reason == "INVALID_FIELD" || error.reason == "PAYLOAD_TOO_LARGE",
+               "another reason: " + error.reason);
+    FUZZ_CHECK(!error.field.empty(), "refused without a field: " + error.message);
+  }
+  return 0;
+}
