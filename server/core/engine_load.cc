@@ -248,10 +248,13 @@ base::Result<bool> EngineImpl::load_grants(const ShardStore& store) {
 // are remembered while the server runs.
 base::Result<bool> EngineImpl::load_spent(const ShardStore& store) {
   std::vector<std::string> newest_first;
+  // While a jump of the clock holds deletions back, none is over by age.
+  const std::int64_t since_ms =
+      deletions_held() ? INT64_MIN : now_.wall_ms - options_.request_retention_ms;
   ReadSpec spec;
   spec.scans.push_back({.keyspace = Keyspace::kRequest,
                         .begin = keys::spent_begin(),
-                        .end = keys::spent_end(now_.wall_ms - options_.request_retention_ms)});
+                        .end = keys::spent_end(since_ms)});
   for (bool more = true; more && newest_first.size() < kSpentRequestsKept;) {
     ReadResult result;
     std::string detail;

@@ -125,6 +125,10 @@ void EngineImpl::sweep_final_page(std::uint32_t number, JobState group, ReadResu
   if (found == queues_.end()) return;
   QueueState& q = *found->second;
   const ScanPage& page = result.pages[0];
+  if (deletions_held()) {  // the clock has jumped since the page was asked for
+    final_plan_.plan({number, group}, now_.wall_ms);
+    return;
+  }
   if (page.rows.empty() && page.more) {
     // The page stepped over deleted rows only: the next one goes on behind them.
     const auto seen = keys::time_after(page.next, keys::final_index_prefix(number, group));
@@ -183,6 +187,10 @@ bool EngineImpl::retire(std::uint32_t number, JobState group, std::vector<DueRow
     }
   }
   if (!look.complete()) return false;
+  if (deletions_held()) {  // as sweep_final_page()
+    final_plan_.plan({number, group}, now_.wall_ms);
+    return true;
+  }
   final_slice_.brought(look.fetched_bytes());
   std::set<JobKey> gone;  // two rows name it when it died, was redriven and died in one millisecond
   for (std::size_t i = 0; i < due.size(); ++i) {
@@ -295,6 +303,10 @@ void EngineImpl::sweep_expiry_page(Keyspace keyspace, std::int64_t* swept_ms, st
     }
     if (!look.complete()) return false;
     retention_busy_ = false;
+    if (deletions_held()) {  // the clock has jumped since the page was asked for
+      *next_ms = now_.wall_ms;
+      return true;
+    }
     expiry_slice_.brought(look.fetched_bytes());
     for (const std::string* key : gone) batch().del(keyspace, *key);
     for (const Listed& listed : *slice) {

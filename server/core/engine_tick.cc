@@ -305,6 +305,9 @@ void SchedulerBook::sweep_runs_page(const Name& name, const ScanPage& page) {
   auto found = entries_.find(name);
   if (found == entries_.end()) return;
   Entry& entry = found->second;
+  if (engine_.deletions_held()) {  // the clock has jumped since the page was asked for
+    return runs_plan_.plan(name, engine_.now_.wall_ms);
+  }
   const std::int64_t age_limit = engine_.now_.wall_ms - engine_.options_.run_retention_ms;
   for (const auto& [key, value] : page.rows) {
     model::RunRecord run;

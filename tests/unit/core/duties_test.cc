@@ -222,6 +222,37 @@ TEST(Retention, ASliceIsBoundedInKeysNotInRowsOfTheIndex) {
   EXPECT_LE(h.largest_batch_ops, 1'100U);
 }
 
+// ---- the clock jumps
+
+// A page that was asked for before the jump is not judged by the time after it.
+TEST(Retention, AJumpWhileAPageIsReadDeletesNothing) {
+  EngineHarness h;
+  model::Retention retention;
+  retention.succeeded_ms = 10 * kMinute;
+  h.queue("q", with_retention(retention));
+  h.enqueue(job());
+  h.finish(h.take_job("q"), succeeded());
+  core::SetQueue changed;  // makes the engine look whether anything is due
+  changed.queue = "q";
+  changed.patch.concurrency_limit = std::optional<std::uint32_t>(5);
+  const std::uint64_t sweeps = h.engine().stats().sweeps;
+  h.send(changed);
+  h.seal();
+  ASSERT_GT(h.engine().stats().sweeps, sweeps);
+  while (h.step_store()) {
+  }
+  ASSERT_GT(h.reads_ready(), 0U);
+  h.step_wall(24 * kHour);
+  h.settle();
+  ASSERT_TRUE(h.engine().stats().deletions_held);
+  EXPECT_EQ(h.counters("q").of(JobState::kSucceeded), 1U);
+  h.advance(kHour - kMinute);
+  EXPECT_EQ(h.counters("q").of(JobState::kSucceeded), 1U);
+  // The hold ends, and it goes.
+  h.advance(2 * kMinute);
+  EXPECT_EQ(h.counters("q").of(JobState::kSucceeded), 0U);
+}
+
 // ---- fair
 
 // A scheduler with a long history beyond its bound does not hold up the others, nor the ended jobs

@@ -233,6 +233,26 @@ TEST(Restart, SpentRequestOfALeaseCallIsRemembered) {
   EXPECT_FALSE(h.lease(first).request_spent);
 }
 
+// While a jump of the clock holds deletions back, a restart forgets none of them by age.
+TEST(Restart, SpentRequestOutlivesAJumpOfTheClock) {
+  EngineHarness h;
+  h.queue("q");
+  h.enqueue(job());
+  auto first = lease({"q"});
+  first.request_id = "r1";
+  const auto granted = h.lease(first);
+  ASSERT_EQ(granted.jobs.size(), 1U);
+  h.finish(granted.jobs[0], succeeded());
+  const auto waiting = h.enqueue(job()).key;
+  h.step_wall(24 * 3'600'000);
+  h.enqueue(job());  // the hold is stored with the next batch
+  h.crash();
+  const auto again = h.lease(first);
+  EXPECT_TRUE(again.request_spent);
+  EXPECT_TRUE(again.jobs.empty());
+  EXPECT_EQ(h.state(waiting), JobState::kReady) << "the repeat took another job";
+}
+
 // Must show 8, the engine's part: start-up does not read what waits.
 TEST(Restart, WaitingJobsAreNotRead) {
   core::EngineOptions options;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Judges a run: the reference model in lockstep with committed turns, the clock of the leases, and
+// the store against what was committed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "sim/context.h"
+#include "sim/lease_clock.h"
+#include "sim/model.h"
+#include "sim/server.h"
+
+namespace rota::sim {
+
+class Checker final : public Watcher {
+ public:
+  explicit Checker(Context& context) : context_(context), model_(context) {}
+
+  void opened(const core::ShardStore& store, core::Now now, bool deletions_held) override;
+  void applied(const core::Command& command, core::Now now) override;
+  void answered_early(const core::Reply& reply, core::Now now) override;
+  void sealed(SealedTurn& turn) override;
+  void durable(core::CommitSeq seq, core::Now now) override;
+  void stalled(std::int64_t gap_ms, core::Stall what) override;
+  void committed(const SealedTurn& turn) override;
+  void died() override;
+  void rested(const core::ShardStore& store, const core::Engine& engine) override;
+
+  // Everything, now and then: rows of the store, the model, the engine's own view, and a second
+  // engine that loads what is stored.
+  void full_check(const core::ShardStore& store, const core::Engine* engine);
+  // At the end, when everything is quiet.
+  void judge(const core::ShardStore& store, const core::Engine& engine);
+
+  bool nothing_live() const { return model_.unfinished().empty(); }
+  std::string what_is_live() const;
+
+ private:
+  void compare_store(const core::ShardStore& store, int invariant);
+
+  Context& context_;
+  Model model_;
+  LeaseClock leases_;
+  std::map<core::CallId, core::Command> calls_;
+  core::CommitSeq last_seq_ = 0;
+  std::uint32_t turns_since_ = 0;
+};
+
+}  // namespace rota::sim

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A turn of the model: answers and events in their order, transitions of the engine's own, and what
+// has no event.
+#include "sim/model.h"
+
+#include <algorithm>
+
+#include "model/records.h"
+
+namespace rota::sim {
+
+namespace keys = model::keys;
+using core::Keyspace;
+
+void Model::fail(int invariant, const std::string& text) { context_.verdict.fail(invariant, text); }
+
+std::string Model::at(const JobKey& key) const {
+  return "job " + std::to_string(key.queue) + "/" + std::to_string(key.priority) + "/" +
+         std::to_string(key.seq);
+}
+
+Model::Job* Model::find(const JobKey& key) {
+  const auto it = jobs_.find(key);
+  return it == jobs_.end() ? nullptr : &it->second;
+}
+
+Model::Queue* Model::queue(const std::string& name) {
+  const auto it = queues_.find(name);
+  return it == queues_.end() ? nullptr : &it->second;
+}
+
+Model::Queue* Model::queue_of(const JobKey& key) {
+  for (auto& [name, q] : queues_) {
+    if (q.number == key.queue) return &q;
+  }
+  return nullptr;
+}
+
+std::uint64_t Model::count(std::uint32_t queue, JobState state) const {
+  return static_cast<std::uint64_t>(std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& e) {
+    return e.first.queue == queue && e.second.state == state;
+  }));
+}
+
+std::uint64_t Model::waiting(std::uint32_t queue) const {
+  return static_cast<std::uint64_t>(std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& e) {
+    return e.first.queue == queue && e.second.waits();
+  }));
+}
+
+const std::string* Model::row(Keyspace keyspace, const std::string& key) const {
+  const auto it = rows_.find({keyspace, key});
+  return it == rows_.end() ? nullptr : &it->second;
+}
+
+const core::Batch::Change* Model::change(Keyspace keyspace, const std::string& key) const {
+  return step_.turn->turn.batch ? step_.turn->turn.batch->find(keyspace, key) : nullptr;
+}
+
+std::vector<std::string> Model::unfinished() const {
+  std::vector<std::string> out;
+  for (const auto& [key, job] : jobs_) {
+    if (job.unfinished()) {
+      out.push_back(at(key) + " " + std::string(model::name_of(job.state)) + " due " +
+                    std::to_string(job.due_hi - now_));
+    }
+  }
+  return out;
+}
+
+std::map<std::uint64_t, Model::LiveLease> Model::live_leases() const {
+  std::map<std::uint64_t, LiveLease> out;
+  for (const auto& [token, key] : running_) {
+    const Job& job = jobs_.at(key);
+    const Grant& grant = grants_.at(job.grant);
+    LiveLease lease{key,          grant.session_id, grant.request_id,
+                    grant.ttl_ms, job.granted_ms,   model::kNoTimeout};
+    for (const auto& [name, q] : queues_) {
+      if (q.number == key.queue) {
+        lease.timeout_ms = job.attempt_timeout.value_or(q.settings.attempt_timeout_ms);
+      }
+    }
+    out.emplace(token, std::move(lease));
+  }
+  return out;
+}
+
+// In a running server the ids of lease calls that are spent are never forgotten.
+void Model::restarted(std::int64_t now_ms, bool deletions_held) {
+  if (deletions_held) return;
+  std::erase_if(lease_requests_, [&](const auto& entry) {
+    return entry.second != 0 && entry.second + base::limits::kRequestIdKeptMs <= now_ms;
+  });
+}
+
+// ---- a turn
+
+void Model::take(const SealedTurn& sealed, const std::map<core::CallId, core::Command>& calls) {
+  if (!ok()) return;
+  const core::Turn& turn = sealed.turn;
+  step_ = Step{};
+  step_.turn = &sealed;
+  step_.lo = std::max(now_, sealed.first.wall_ms);
+  step_.hi = std::max(now_, sealed.sealed.wall_ms);
+  apply_rows();
+  for (const core::AbandonGrant& abandon : sealed.abandoned) {
+    for (const core::LeaseRef& ref : abandon.leases) step_.abandoned.emplace(ref.token, false);
+  }
+  for (const auto& [id, s] : schedulers_) step_.unfinished_before[id] = unfinished_of(id);
+  for (const Event& event : turn.events) {
+    context_.coverage.hit(event.kind);
+    if (event.seq != turn.seq) fail(29, "an event names another commit than its own");
+    if (event.at_ms < step_.lo || event.at_ms > step_.hi) {
+      fail(25, "an event at " + std::to_string(event.at_ms) + ", the turn lasted from " +
+                   std::to_string(step_.lo) + " to " + std::to_string(step_.hi));
+    }
+  }
+  for (const core::Reply& reply : turn.replies) {
+    if (!ok()) return;
+    const auto call = calls.find(reply.call);
+    if (call == calls.end()) return fail(3, "an answer to a call that was never made, or twice");
+    context_.coverage.answered(call->second.body, std::holds_alternative<base::Error>(reply.body));
+    if (const auto* lease = std::get_if<core::LeaseReply>(&reply.body);
+        lease != nullptr && !lease->request_spent &&
+        (lease->jobs.empty() || !running_.contains(lease->jobs.front().token))) {
+      step_.polls.emplace_back(&call->second, lease);  // decided at the end of the turn
+      continue;
+    }
+    std::visit([&](const auto& command) { on(command, reply.body); }, call->second.body);
+  }
+  silent();
+  while (ok() && step_.next_event < turn.events.size()) {
+    if (!autonomous(turn.events[step_.next_event])) return;
+  }
+  for (const auto& [command, reply] : step_.polls) {
+    if (ok()) check_poll(*command, *reply);
+  }
+  if (ok()) after_turn();
+  if (ok()) compare_touched();
+  if (turn.batch) now_ = step_.hi;  // what is not stored does not outlive the process
+}
+
+void Model::apply_rows() {
+  if (!step_.turn->turn.batch) return;
+  for (const auto& [key, value] : step_.turn->turn.batch->changes()) {
+    if (value) {
+      rows_.insert_or_assign(key, *value);
+    } else {
+      rows_.erase(key);
+    }
+  }
+}
+
+// The next event that fits; what stands before it must be explained without a command.
+const Model::Event* Model::expect(Kind kind, const JobKey& key,
+                                  const std::function<bool(const Event&)>& fits) {
+  const auto& events = step_.turn->turn.events;
+  while (ok() && step_.next_event < events.size()) {
+    const Event& event = events[step_.next_event];
+    if (event.kind == kind && event.key == key && fits(event)) {
+      ++step_.next_event;
+      return &event;
+    }
+    if (!autonomous(event)) return nullptr;
+  }
+  fail(8, at(key) + " changed without the event that says so");
+  return nullptr;
+}
+
+bool Model::autonomous(const Event& event) {
+  ++step_.next_event;
+  step_.touched.insert(event.key);
+  switch (event.kind) {
+    case Kind::kGranted:
+      return granted(event);
+    case Kind::kAttemptEnded:
+      return attempt_ended(event);
+    case Kind::kFinal:
+      return job_final(event);
+    case Kind::kRemoved:
+      return removed(event);
+    default:
+      fail(8, at(event.key) + " changed and no command asked for it");
+      return false;
+  }
+}
+
+bool Model::granted(const Event& event) {
+  const auto broken = [&](int invariant, const std::string& why) {
+    fail(invariant,
+         at(event.key) + " was granted with token " + std::to_string(event.token) + ": " + why);
+    return false;
+  };
+  Job* job = find(event.key);
+  if (job == nullptr) return broken(8, "there is no such job");
+  if (job->state == JobState::kRunning) return broken(9, "it is running");
+  if (job->state == JobState::kScheduled) return broken(15, "it is SCHEDULED");
+  if (job->state != JobState::kReady) return broken(8, "it is not READY");
+  Queue& q = *queue_of(event.key);
+  if (q.paused) return broken(18, "the queue is paused");
+  const std::uint64_t running = count(q.number, JobState::kRunning);
+  if (q.settings.concurrency_limit && running >= *q.settings.concurrency_limit) {
+    return broken(19, std::to_string(running) + " run, the limit is " +
+                          std::to_string(*q.settings.concurrency_limit));
+  }
+  if (step_.turn->draining) return broken(17, "the server is being drained");
+  for (const auto& [key, other] : jobs_) {
+    if (key.queue == q.number && other.state == JobState::kReady &&
+        other.ready_key() < job->ready_key()) {
+      return broken(16, at(key) + " comes before it");
+    }
+  }
+  if (event.token <= max_token_) return broken(10, "the last was " + std::to_string(max_token_));
+  if (event.attempt != job->attempts + 1) {
+    return broken(10, "attempt " + std::to_string(event.attempt) + " follows " +
+                          std::to_string(job->attempts));
+  }
+  if (job->attempts == 0 && job->deadline_ms != 0 && job->deadline_ms <= step_.lo &&
+      !step_.turn->deletions_held_once) {
+    return broken(15, "its start deadline has passed");
+  }
+  for (const auto& [number, purge] : purges_) {
+    if (!purge.done && purge.queue == q.number && job->waiting_seq < purge.barrier) {
+      return broken(7, "a purge is to remove it");
+    }
+  }
+  max_token_ = event.token;
+  job->state = JobState::kRunning;
+  job->attempts = event.attempt;
+  job->token = event.token;
+  job->granted_ms = event.at_ms;
+  job->session_id = event.holder ? event.holder->session_id : "";
+  running_[event.token] = event.key;
+  return true;
+}
+
+bool Model::attempt_ended(const Event& event) {
+  Job* job = find(event.key);
+  if (job == nullptr || job->state != JobState::kRunning || job->token != event.token) {
+    fail(11, at(event.key) + ": token " + std::to_string(event.token) + " ended and is not live");
+    return false;
+  }
+  if (const auto back = step_.abandoned.find(event.token);
+      back != step_.abandoned.end() && !grants_.at(job->grant).adopted) {
+    back->second = true;
+    end_attempt(*job, model::AttemptOutcome::kReleased, false, event.at_ms);
+    settle_end(*job, may_give_back(*job, 0, 0), event, false);
+    return ok();
+  }
+  const auto left = step_.turn->left.find(event.token);
+  if (left == step_.turn->left.end() || left->second.ms > 0) {
+    fail(12, at(event.key) + ": token " + std::to_string(event.token) +
+                 " ended without a finish, " +
+                 std::to_string(left == step_.turn->left.end() ? -1 : left->second.ms) +
+                 " ms before its lease does");
+    return false;
+  }
+  const bool at_cap = left->second.at_cap;
+  const bool lost = !at_cap || left->second.vague;
+  end_attempt(*job, at_cap ? model::AttemptOutcome::kTimedOut : model::AttemptOutcome::kLost, false,
+              event.at_ms);
+  settle_end(*job, may_retry(*job, nullptr, lost, event.at_ms), event, true);
+  return ok();
+}
+
+bool Model::job_final(const Event& event) {
+  Job* job = find(event.key);
+  if (job == nullptr) {
+    fail(8, at(event.key) + " ended and was not there");
+    return false;
+  }
+  if (event.token != 0) return attempt_ended(event);
+  const bool due = job->deadline_ms != 0 && job->deadline_ms <= step_.hi;
+  if (event.state != JobState::kExpired || !job->waits() || job->attempts != 0 || !due) {
+    fail(8, at(event.key) + ", which is " + std::string(model::name_of(job->state)) + ", became " +
+                std::string(model::name_of(event.state)) + " and nothing made it so");
+    return false;
+  }
+  end_job(*job, JobState::kExpired, event.at_ms);
+  return true;
+}
+
+bool Model::removed(const Event& event) {
+  Job* job = find(event.key);
+  if (job == nullptr) {
+    fail(8, at(event.key) + " was removed and was not there");
+    return false;
+  }
+  if (job->state == JobState::kDead) {
+    std::int64_t keep = queue_of(event.key)->settings.retention.dead_ms;
+    if (const auto changed = step_.retention_before.find(event.key.queue);
+        changed != step_.retention_before.end()) {
+      keep = std::min(keep, changed->second.dead_ms);
+    }
+    if (keep == model::kForever || job->ended_ms + keep > step_.hi) {
+      fail(7, at(event.key) + " is DEAD and was removed before its time");
+      return false;
+    }
+    remove(event.key);
+    return true;
+  }
+  // One that was cancelled in this turn may have gone on until then.
+  const bool purged = std::any_of(purges_.begin(), purges_.end(), [&](const auto& entry) {
+    return entry.second.queue == event.key.queue && job->waiting_seq < entry.second.barrier &&
+           (!entry.second.done || entry.second.done_seq == step_.turn->turn.seq);
+  });
+  if (!job->waits() || !purged) {
+    fail(7, at(event.key) + ", which is " + std::string(model::name_of(job->state)) +
+                ", was removed and no purge may do so");
+    return false;
+  }
+  remove(event.key);
+  return true;
+}
+
+// ---- what has no event
+
+void Model::promote(Job& job) {
+  if (job.due_lo > step_.hi) {
+    return fail(15, at(job.key) + " was made READY " + std::to_string(job.due_lo - step_.hi) +
+                        " ms before it is due");
+  }
+  job.state = JobState::kReady;
+  step_.touched.insert(job.key);
+}
+
+void Model::unblock(Job& job) {
+  if (unfinished_of(job.scheduler) > 1) {
+    // Others may end later in this turn only by events that stand before it in time.
+    std::uint64_t ending = 0;
+    const auto& events = step_.turn->turn.events;
+    for (std::size_t i = step_.next_event; i < events.size(); ++i) {
+      const Job* other = find(events[i].key);
+      if (other != nullptr && other->scheduler == job.scheduler &&
+          (events[i].kind == Kind::kFinal || events[i].kind == Kind::kRemoved)) {
+        ++ending;
+      }
+    }
+    if (unfinished_of(job.scheduler) - ending > 1) {
+      return fail(
+          26, at(job.key) + " waits for other runs of " + job.scheduler + " and was made READY");
+    }
+  }
+  job.state = JobState::kReady;
+  step_.touched.insert(job.key);
+}
+
+// A record of an ended job whose time is over.
+void Model::retire(const JobKey& key) {
+  const Job& job = jobs_.at(key);
+  // A command of this turn may have changed the settings after it was decided.
+  const model::Retention& now = queue_of(key)->settings.retention;
+  const auto changed = step_.retention_before.find(key.queue);
+  const model::Retention& before = changed == step_.retention_before.end() ? now : changed->second;
+  const bool success = job.state == JobState::kSucceeded;
+  const std::int64_t keep = success ? std::min(now.succeeded_ms, before.succeeded_ms)
+                                    : std::min(now.cancelled_ms, before.cancelled_ms);
+  const bool old = keep != model::kForever && job.ended_ms + keep <= step_.hi && !held();
+  const bool many = success && count(key.queue, JobState::kSucceeded) + step_.deleted[key.queue] >
+                                   std::min(now.succeeded_count, before.succeeded_count);
+  if (!old && !many) {
+    return fail(7, at(key) + ", " + std::string(model::name_of(job.state)) +
+                       ", was retired before its time");
+  }
+  remove(key);
+}
+
+// What the turn did with the job by itself before a command met it.
+void Model::bring_up(const JobKey& key) {
+  const auto& events = step_.turn->turn.events;
+  std::size_t upto = step_.next_event;
+  for (std::size_t i = step_.next_event; i < events.size(); ++i) {
+    const bool own = events[i].kind == Kind::kRemoved || events[i].kind == Kind::kFinal ||
+                     events[i].kind == Kind::kAttemptEnded;
+    if (events[i].key == key && own) upto = i + 1;
+  }
+  while (ok() && step_.next_event < upto) autonomous(events[step_.next_event]);
+  Job* job = find(key);
+  if (job == nullptr || !ok()) return;
+  if (job->state == JobState::kScheduled && job->due_lo <= step_.hi) return promote(*job);
+  if (job->state == JobState::kBlocked) {
+    const auto* side = change(Keyspace::kSide, keys::job(key));
+    if (side != nullptr) unblock(*job);
+    return;
+  }
+  const auto* final_row = change(Keyspace::kFinal, keys::final_record(key));
+  if (model::is_final(job->state) && final_row != nullptr && !*final_row) retire(key);
+}
+
+void Model::silent() {
+  if (!ok() || !step_.turn->turn.batch) return;
+  std::vector<JobKey> gone;
+  for (const auto& [row_key, value] : step_.turn->turn.batch->changes()) {
+    const auto& [keyspace, key] = row_key;
+    if (keyspace == Keyspace::kSide) {
+      Job* job = find(*keys::parse_job(key));
+      if (job == nullptr ||
+          (job->state != JobState::kScheduled && job->state != JobState::kBlocked)) {
+        continue;
+      }
+      const auto* body = change(Keyspace::kJob, key);
+      if (body != nullptr && !*body) continue;  // gone with its job
+      model::Side side;
+      if (value && !model::decode(*value, &side)) return fail(2, "a side record is damaged");
+      if (value && side.claim != model::Claim::kNone && side.claim != model::Claim::kMoved) {
+        continue;
+      }
+      job->state == JobState::kScheduled ? promote(*job) : unblock(*job);
+    } else if (keyspace == Keyspace::kFinal && !value && key.front() == 'j') {
+      const Job* job = find(*keys::parse_final(key));
+      if (job != nullptr && model::is_final(job->state) && job->state != JobState::kDead) {
+        gone.push_back(job->key);
+      }
+    } else if (keyspace == Keyspace::kRequest && !value && key.front() == 'r') {
+      for (auto it = requests_.begin(); it != requests_.end(); ++it) {
+        if (keys::request(static_cast<std::uint8_t>(it->first.first), "default",
+                          it->first.second) != key) {
+          continue;
+        }
+        if (it->second.created_ms + base::limits::kRequestIdKeptMs > step_.hi || held()) {
+          return fail(5, "request " + it->first.second + " was forgotten before its time");
+        }
+        requests_.erase(it);
+        break;
+      }
+    }
+  }
+  for (auto it = ledger_.begin(); it != ledger_.end();) {
+    const auto* stored =
+        change(Keyspace::kLedger, keys::ledger("default", it->first.first, it->first.second));
+    const bool swept = stored != nullptr && !*stored && it->second.done;
+    if (swept && (it->second.expires_ms > step_.hi || held())) {
+      return fail(5, "the result of key " + it->first.second + " was forgotten before its time");
+    }
+    it = swept ? ledger_.erase(it) : std::next(it);
+  }
+  // The oldest first, as by count.
+  for (const JobKey& key : gone) {
+    if (ok()) retire(key);
+  }
+  see_runs();
+}
+
+void Model::after_turn() {
+  for (const auto& [token, given_back] : step_.abandoned) {
+    const auto live = running_.find(token);
+    if (live == running_.end() || given_back) continue;
+    if (!grants_.at(jobs_.at(live->second).grant).adopted) {
+      return fail(22, at(live->second) + " was granted to a caller that is gone, and stays so");
+    }
+  }
+  see_operations();
+}
+
+}  // namespace rota::sim

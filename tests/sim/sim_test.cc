@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The simulator on a few seeds, and on itself: it repeats bit for bit, and it finds what is wrong
+// when something is.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "sim/shrink.h"
+#include "sim/world.h"
+
+namespace rota::sim {
+namespace {
+
+using core::JobEvent;
+
+constexpr std::uint64_t kSeeds = 40;
+constexpr std::uint64_t kTamperedSeeds = 40;
+
+Profile short_profile(std::uint64_t seed) {
+  Reduction reduction;
+  reduction.steps = 4'000;
+  return Profile::draw(seed, reduction);
+}
+
+TEST(Sim, SomeSeeds) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const RunResult result = run_once(Profile::draw(seed, {}), false);
+    ASSERT_FALSE(result.violation)
+        << "seed " << seed << ": I" << result.violation->invariant << " at step "
+        << result.violation->step << ": " << result.violation->text;
+    EXPECT_GT(result.steps, 1'000U);
+  }
+}
+
+// Seeds of faults that were fixed: a number, then why.
+TEST(Sim, FixedSeeds) {
+  std::ifstream file(SIM_SEEDS);
+  ASSERT_TRUE(file) << SIM_SEEDS;
+  int seeds = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line.front() == '#') continue;
+    std::istringstream words(line);
+    std::uint64_t seed = 0;
+    std::string why;
+    ASSERT_TRUE(words >> seed >> why) << line;
+    const RunResult result = run_once(Profile::draw(seed, {}), false);
+    EXPECT_FALSE(result.violation) << line << ": " << result.violation->text;
+    ++seeds;
+  }
+  RecordProperty("seeds", seeds);
+}
+
+TEST(Sim, OneSeedIsOneRun) {
+  const RunResult first = run_once(short_profile(7), false);
+  const RunResult second = run_once(short_profile(7), false);
+  EXPECT_EQ(first.trace_hash, second.trace_hash);
+  EXPECT_EQ(first.steps, second.steps);
+  EXPECT_EQ(first.coverage.numbers(), second.coverage.numbers());
+  EXPECT_NE(first.trace_hash, run_once(short_profile(8), false).trace_hash);
+}
+
+TEST(Sim, ArgumentsOfAReplayGiveTheReduction) {
+  Reduction reduction;
+  ASSERT_TRUE(add_dropped("crash,purges,late-read", &reduction));
+  Reduction again;
+  const std::string text = arguments_of(reduction);
+  ASSERT_EQ(text.substr(0, 8), " --drop ");
+  ASSERT_TRUE(add_dropped(text.substr(8), &again));
+  EXPECT_EQ(again, reduction);
+  const Profile profile = Profile::draw(1, reduction);
+  EXPECT_EQ(profile.of(Fault::kCrash), 0.0);
+  EXPECT_FALSE(profile.has(Feature::kPurges));
+  EXPECT_FALSE(add_dropped("crash,nonsense", &again));
+}
+
+TEST(Sim, CoverageNamesWhatWasNotReached) {
+  Coverage coverage;
+  const std::size_t all = coverage.zeros().size();
+  EXPECT_GT(all, 100U);
+  coverage.hit(Fault::kStall);
+  coverage.hit_pair<core::CancelJob>(core::JobState::kBlocked);
+  EXPECT_EQ(coverage.zeros().size(), all - 2);
+  Coverage sum;
+  ASSERT_TRUE(sum.add_numbers(coverage.numbers()));
+  EXPECT_EQ(sum.numbers(), coverage.numbers());
+  EXPECT_FALSE(sum.add_numbers("1 2 3"));
+}
+
+// ---- the simulator is worth something only if it finds what is wrong
+
+std::shared_ptr<core::Batch> copy_without(const core::Batch& batch, core::Keyspace keyspace) {
+  auto out = std::make_shared<core::Batch>();
+  bool dropped = false;
+  for (const auto& [key, value] : batch.changes()) {
+    if (!dropped && key.first == keyspace) {
+      dropped = true;
+    } else if (value) {
+      out->put(key.first, key.second, *value);
+    } else {
+      out->del(key.first, key.second);
+    }
+  }
+  return dropped ? out : nullptr;
+}
+
+// Loses one row of the keyspace in every batch that has one.
+std::function<void(core::Turn&)> lose_row(core::Keyspace keyspace) {
+  return [keyspace](core::Turn& turn) {
+    if (!turn.batch) return;
+    if (auto less = copy_without(*turn.batch, keyspace)) turn.batch = std::move(less);
+  };
+}
+
+template <class Change>
+std::function<void(core::Turn&)> change_event(JobEvent::Kind kind, Change change) {
+  return [kind, change](core::Turn& turn) {
+    for (std::size_t i = 0; i < turn.events.size(); ++i) {
+      if (turn.events[i].kind == kind) return change(turn.events, i);
+    }
+  };
+}
+
+template <class Body, class Change>
+std::function<void(core::Turn&)> change_reply(Change change) {
+  return [change](core::Turn& turn) {
+    for (core::Reply& reply : turn.replies) {
+      if (auto* body = std::get_if<Body>(&reply.body)) change(*body);
+    }
+  };
+}
+
+struct Planted {
+  const char* name;
+  std::function<void(core::Turn&)> tamper;
+};
+
+std::vector<Planted> planted() {
+  using Events = std::vector<JobEvent>;
+  return {
+      {"LosesASideRecord", lose_row(core::Keyspace::kSide)},
+      {"LosesABody", lose_row(core::Keyspace::kJob)},
+      {"LosesAGrant", lose_row(core::Keyspace::kGrant)},
+      {"LosesATimer", lose_row(core::Keyspace::kTimer)},
+      {"LosesCounters", lose_row(core::Keyspace::kQueueState)},
+      {"LosesALedgerEntry", lose_row(core::Keyspace::kLedger)},
+      {"LosesARunRecord", lose_row(core::Keyspace::kRun)},
+      {"LosesARequest", lose_row(core::Keyspace::kRequest)},
+      {"LosesAFinalRecord", lose_row(core::Keyspace::kFinal)},
+      {"GrantsTwice", change_event(JobEvent::Kind::kGranted,
+                                   [](Events& all, std::size_t i) { all.push_back(all[i]); })},
+      {"GrantsWithAnOldToken", change_event(JobEvent::Kind::kGranted,
+                                            [](Events& all, std::size_t i) { all[i].token = 1; })},
+      {"GrantsAnotherJob", change_event(JobEvent::Kind::kGranted,
+                                        [](Events& all, std::size_t i) { ++all[i].key.seq; })},
+      {"ForgetsAnEnd", change_event(JobEvent::Kind::kFinal,
+                                    [](Events& all, std::size_t i) {
+                                      all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+                                    })},
+      {"AnswersAnotherState", change_reply<core::EnqueueReply>([](core::EnqueueReply& reply) {
+         for (auto& item : reply.items) {
+           if (auto* job = std::get_if<core::EnqueuedJob>(&item)) {
+             job->state = core::JobState::kBlocked;
+           }
+         }
+       })},
+      {"AnswersEmpty",
+       change_reply<core::LeaseReply>([](core::LeaseReply& reply) { reply.jobs.clear(); })},
+      {"RenewsWhatIsLost", change_reply<core::HeartbeatReply>([](core::HeartbeatReply& reply) {
+         for (auto& item : reply.items) item.beat = core::Beat::kRenewed;
+       })},
+      {"TakesAStaleToken", change_reply<core::FinishReply>([](core::FinishReply& reply) {
+         for (auto& item : reply.items) {
+           if (std::holds_alternative<core::Error>(item)) {
+             item = core::FinishedJob{core::JobState::kSucceeded, false,
+                                      model::AttemptOutcome::kSucceeded};
+           }
+         }
+       })},
+      {"AnswersBeforeItsCommit",
+       [](core::Turn& turn) {
+         for (core::Reply& reply : turn.replies) reply.immediate = true;
+       }},
+  };
+}
+
+class SimFinds : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(SimFinds, WhatIsPlanted) {
+  const Planted fault = planted()[GetParam()];
+  for (std::uint64_t seed = 1; seed <= kTamperedSeeds; ++seed) {
+    const RunResult result = run_once(short_profile(seed), false, fault.tamper);
+    if (!result.violation) continue;
+    EXPECT_GT(result.violation->invariant, 0) << result.violation->text;
+    // It is the planted fault that was found, not another one.
+    ASSERT_FALSE(run_once(short_profile(seed), false).violation);
+    RecordProperty("seed", static_cast<int>(seed));
+    return;
+  }
+  FAIL() << "nothing was found in " << kTamperedSeeds << " seeds";
+}
+
+INSTANTIATE_TEST_SUITE_P(Sim, SimFinds, ::testing::Range<std::size_t>(0, planted().size()),
+                         [](const auto& info) { return planted()[info.param].name; });
+
+TEST(SimShrink, FindsASmallerRunThatStillFails) {
+  const auto tamper = planted()[0].tamper;  // side records are lost
+  const auto run = [&](const Profile& p) { return run_once(p, false, tamper); };
+  std::uint64_t seed = 1;
+  RunResult first = run(Profile::draw(seed, {}));
+  while (!first.violation) first = run(Profile::draw(++seed, {}));
+  int left = 60;
+  const Shrunk small = shrink(seed, {}, *first.violation, run, [&] { return left-- > 0; });
+  const Profile before = Profile::draw(seed, {});
+  const Profile after = Profile::draw(seed, small.reduction);
+  EXPECT_LT(after.steps, before.steps);
+  EXPECT_EQ(after.features & ~before.features, 0U);
+  // What is printed for a replay fails as it is said to.
+  const RunResult again = run(after);
+  ASSERT_TRUE(again.violation);
+  EXPECT_EQ(again.violation->step, small.violation.step);
+  EXPECT_EQ(again.violation->text, small.violation.text);
+}
+
+}  // namespace
+}  // namespace rota::sim

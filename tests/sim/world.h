@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One run: a server on a simulated disk, its network, clients and workers, and the chaos that
+// befalls them, all from one seed. After the last step the faults end, everything is allowed to
+// finish, and what is left is judged.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/checker.h"
+#include "sim/client.h"
+#include "sim/context.h"
+#include "sim/network.h"
+#include "sim/server.h"
+#include "sim/worker.h"
+
+namespace rota::sim {
+
+struct RunResult {
+  std::uint64_t steps = 0;
+  std::uint64_t trace_hash = 0;
+  std::optional<Violation> violation;
+  Coverage coverage;
+};
+
+class World {
+ public:
+  World(const Profile& profile, bool print);
+
+  // Changes what the engine says, for tests of the simulator itself.
+  void tamper(std::function<void(core::Turn&)> with) { server_.tamper(std::move(with)); }
+  RunResult run();
+
+ private:
+  void set_up();
+  void chaos();
+  void heal();
+  void open_gates();
+  bool quiet();
+  bool advance(std::uint64_t steps, std::int64_t until_ms);
+
+  const Profile profile_;
+  Agenda agenda_;
+  Trace trace_;
+  Coverage coverage_;
+  Verdict verdict_;
+  Context context_;
+  Checker checker_;
+  Server server_;
+  Network network_;
+  Rumours rumours_;
+  Rng rng_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::uint64_t steps_ = 0;
+  std::int64_t furthest_wall_ms_ = 0;  // offset of the wall clock, the largest so far
+  int forward_steps_ = 0;
+  std::int64_t gates_open_ms_ = 0;  // since then nobody is in the way any more
+};
+
+// Runs a profile once.
+RunResult run_once(const Profile& profile, bool print,
+                   const std::function<void(core::Turn&)>& tamper = {});
+
+}  // namespace rota::sim
