@@ -204,7 +204,7 @@ TEST_P(SimFinds, WhatIsPlanted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sim, SimFinds, ::testing::Range<std::size_t>(0, planted().size()),
-                         [](const auto& info) { return planted()[info.param].name; });
+                         [](const auto& planted_one) { return planted()[planted_one.param].name; });
 
 TEST(SimShrink, FindsASmallerRunThatStillFails) {
   const auto tamper = planted()[0].tamper;  // side records are lost
