@@ -152,6 +152,7 @@ TEST_F(RpcLeaseOutcomesTest, TheLargestAnswersFitTogether) {
   const std::string payload(250 * 1024, 'x');
   for (int i = 0; i < 34; ++i) enqueue("q", payload);
   auto request = lease_request("q", 1'000);
+  request.set_max_bytes(8 << 20);
   for (const auto& job : held.jobs()) {
     add_success(&request, job)->set_log_tail(std::string(8 * 1024 + 256, 'x'));  // too long
   }

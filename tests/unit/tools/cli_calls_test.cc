@@ -78,8 +78,10 @@ TEST(CliCalls, ErrorsOfTheServerDecideTheExitCode) {
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(ran.err.rfind("error: INVALID_FIELD: KIND: ", 0), 0U) << ran.err;
   server.next("EnqueueJob", Trouble::kBusy);
-  ran = run({"job", "enqueue", "q", "k", "--server", server.address()});
+  // Asked again when it said, unless that is too late.
+  ran = run({"job", "enqueue", "q", "k", "--server", server.address(), "--timeout", "1s"});
   EXPECT_EQ(ran.code, 6);
+  EXPECT_NE(ran.err.find("OVERLOADED"), std::string::npos) << ran.err;
   server.next("EnqueueJob", Trouble::kHang);
   ran = run({"job", "enqueue", "q", "k", "--server", server.address(), "--timeout", "100ms"});
   EXPECT_EQ(ran.code, 6);
