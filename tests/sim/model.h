@@ -170,7 +170,8 @@ class Model {
     std::map<std::uint32_t, model::Retention> retention_before;
     std::map<std::uint32_t, std::uint64_t> deleted;  // SUCCEEDED ones, by queue
     std::map<std::string, int> edits;                // schedulers that a command changed
-    std::map<std::string, std::vector<model::ScheduleSpec>> specs;  // they had before that
+    std::map<std::string, std::vector<model::SchedulerSettings>> settings;  // before that
+    std::vector<std::uint64_t> said_done;  // operations, by a refused cancel
     std::vector<std::pair<const core::Command*, const core::LeaseReply*>> polls;
   };
   // What may become of an attempt that ends.
@@ -265,6 +266,8 @@ class Model {
   void edited(const std::string& id, const Scheduler& s);
   void see_runs();
   void see_runs_of(const std::string& id, Scheduler& s);
+  const model::SchedulerSettings* settings_of_run(const std::string& id, const Scheduler& s,
+                                                  const JobKey& key);
   void fired(const std::string& id, Scheduler& s, const model::RunRecord& run,
              std::uint64_t* busy_lo, std::uint64_t* busy_hi);
   void skipped(const std::string& id, const Scheduler& s, const model::RunRecord& run,

@@ -440,7 +440,17 @@ void Model::give_key_back(const Job& job) {
 }
 
 void Model::end_job(Job& job, JobState to, std::int64_t at_ms, const std::string& result) {
-  const model::Retention& r = queue_of(job.key)->settings.retention;
+  const bool success = to == JobState::kSucceeded;
+  const auto keeps = [&](const model::Retention& r) {
+    return success ? r.succeeded_ms != 0 && r.succeeded_count != 0 : r.cancelled_ms != 0;
+  };
+  model::Retention r = queue_of(job.key)->settings.retention;
+  // A command of this turn may have changed it after the end: the record tells.
+  if (const auto before = step_.retention_before.find(job.key.queue);
+      before != step_.retention_before.end() &&
+      keeps(r) != (row(Keyspace::kFinal, model::keys::final_record(job.key)) != nullptr)) {
+    r = before->second;
+  }
   step_.touched.insert(job.key);
   job.state = to;
   job.ended_ms = at_ms;
@@ -453,9 +463,7 @@ void Model::end_job(Job& job, JobState to, std::int64_t at_ms, const std::string
     entry.result = result;
     entry.expires_ms = r.ledger_ms == model::kForever ? model::kForever : at_ms + r.ledger_ms;
   }
-  const bool success = to == JobState::kSucceeded;
-  const bool kept = success ? r.succeeded_ms != 0 && r.succeeded_count != 0 : r.cancelled_ms != 0;
-  if (!kept) remove(job.key);
+  if (!keeps(r)) remove(job.key);
 }
 
 void Model::remove(const JobKey& key) {

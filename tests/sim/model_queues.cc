@@ -186,10 +186,11 @@ void Model::on(const core::CancelOperation& c, const core::ReplyBody& r) {
   } else if (it->second.done) {
     refused = Reason::kOperationDone;
   }
-  // It may have come to its end earlier in this turn, which its row says.
+  // It may have come to its end earlier in this turn; then its row says so at the end of it.
   const auto* error = std::get_if<base::Error>(&r);
   if (!refused && error != nullptr && error->reason == Reason::kOperationDone) {
-    return see_operations();
+    step_.said_done.push_back(c.number);
+    return;
   }
   const std::string wrong = differs(r, refused);
   if (!wrong.empty()) return fail(7, "the cancel of an operation was " + wrong);
@@ -213,8 +214,9 @@ void Model::on(const core::GetOperation& c, const core::ReplyBody& r) {
 // Operations come to their end without an event: their rows say so, and then nothing may be left
 // of what they were to remove.
 void Model::see_operations() {
-  if (!ok() || !step_.turn->turn.batch) return;
+  if (!ok()) return;
   for (auto& [number, purge] : purges_) {
+    if (!step_.turn->turn.batch) break;
     const auto* stored = change(Keyspace::kMeta, model::keys::operation(number));
     if (stored == nullptr || !*stored) continue;
     model::Operation operation;
@@ -227,6 +229,9 @@ void Model::see_operations() {
         return fail(7, "a purge has ended and " + at(key) + " is still there");
       }
     }
+  }
+  for (const std::uint64_t number : step_.said_done) {
+    if (!purges_.at(number).done) fail(7, "an operation that goes on is said to have ended");
   }
 }
 

@@ -59,7 +59,7 @@ std::uint64_t Model::unfinished_of(const std::string& id) const {
 
 void Model::edited(const std::string& id, const Scheduler& s) {
   ++step_.edits[id];
-  if (s.declared) step_.specs[id].push_back(s.settings.spec);
+  if (s.declared) step_.settings[id].push_back(s.settings);
 }
 
 // ---- declarations
@@ -268,8 +268,8 @@ void Model::see_runs_of(const std::string& id, Scheduler& s) {
     // Where a command changed the specification in this turn, it was the one before, or after.
     const bool counted =
         counts(ticks) ||
-        (was_edited && std::any_of(step_.specs[id].begin(), step_.specs[id].end(),
-                                   [&](const auto& spec) { return counts(Ticks(spec)); }));
+        (was_edited && std::any_of(step_.settings[id].begin(), step_.settings[id].end(),
+                                   [&](const auto& was) { return counts(Ticks(was.spec)); }));
     if (!counted) return fail(24, "a run record of " + id + " does not count its ticks");
     if (run.last_nominal_ms > step_.hi) return fail(24, id + " ticked before its time");
     if (!was_edited) {
@@ -303,18 +303,40 @@ void Model::see_runs_of(const std::string& id, Scheduler& s) {
   }
 }
 
+// Those it was made by: where a command changed them in this turn, the ones before, or after.
+const model::SchedulerSettings* Model::settings_of_run(const std::string& id, const Scheduler& s,
+                                                       const JobKey& key) {
+  std::vector<const model::SchedulerSettings*> all{&s.settings};
+  if (const auto before = step_.settings.find(id); before != step_.settings.end()) {
+    for (const model::SchedulerSettings& one : before->second) all.push_back(&one);
+  }
+  model::JobBody body;
+  const std::string* stored = row(Keyspace::kJob, keys::job(key));
+  const bool known = stored != nullptr && model::decode(*stored, &body);
+  const auto made_by = [&](const model::SchedulerSettings* one) {
+    const model::JobTemplate& t = one->job;
+    const Queue* q = queue(t.queue);
+    return q != nullptr && key.queue == q->number && key.priority == t.priority &&
+           (!known || (body.kind == t.kind && body.content_type == t.content_type &&
+                       body.attempt_timeout_ms == t.attempt_timeout_ms &&
+                       body.business_key.empty() == t.business_key.empty()));
+  };
+  const auto found = std::find_if(all.begin(), all.end(), made_by);
+  return found == all.end() ? nullptr : *found;
+}
+
 void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& run,
                   std::uint64_t* busy_lo, std::uint64_t* busy_hi) {
   if (!s.fired.insert({run.generation, run.first_nominal_ms}).second) {
     return fail(23, id + " fired twice for " + std::to_string(run.first_nominal_ms));
   }
-  const model::JobTemplate& t = s.settings.job;
-  Queue* q = queue(t.queue);
   const JobKey& key = run.job;
-  if (q == nullptr || key.queue != q->number || key.priority != t.priority || jobs_.contains(key) ||
-      gone_.contains(key) || run.count != 1) {
+  const model::SchedulerSettings* settings = settings_of_run(id, s, key);
+  if (settings == nullptr || jobs_.contains(key) || gone_.contains(key) || run.count != 1) {
     return fail(23, "a run of " + id + " has no fresh job");
   }
+  const model::JobTemplate& t = settings->job;
+  Queue* q = queue(t.queue);
   Job job;
   job.key = key;
   job.priority = t.priority;
@@ -328,9 +350,9 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
   job.nominal_ms = run.first_nominal_ms;
   job.created_ms = run.processed_ms;
   job.waiting_seq = step_.turn->turn.seq;
-  const bool must_wait = s.settings.overlap == model::Overlap::kWaitOne && *busy_lo > 0;
-  const bool may_wait = s.settings.overlap == model::Overlap::kWaitOne && *busy_hi > 0;
-  if (s.settings.overlap == model::Overlap::kSkip && *busy_lo > 0) {
+  const bool must_wait = settings->overlap == model::Overlap::kWaitOne && *busy_lo > 0;
+  const bool may_wait = settings->overlap == model::Overlap::kWaitOne && *busy_hi > 0;
+  if (settings->overlap == model::Overlap::kSkip && *busy_lo > 0) {
     return fail(26, id + " fired while " + std::to_string(*busy_lo) + " runs of it are unfinished");
   }
   job.state = JobState::kReady;

@@ -244,7 +244,8 @@ TEST(ExecHandlerTest, PrintedLinesAreLogged) {
 }
 
 // Runs a script that says when it has begun, and tells it to stop then.
-Outcome stop_in_the_middle(const std::string& script, Millis grace) {
+Outcome stop_in_the_middle(const std::string& script, Millis grace,
+                           StopReason reason = StopReason::kDrain) {
   FakeContext context(a_job());
   const std::string fifo =
       std::filesystem::temp_directory_path() / ("rota-exec-" + std::to_string(getpid()));
@@ -254,7 +255,7 @@ Outcome stop_in_the_middle(const std::string& script, Millis grace) {
     std::ifstream begun(fifo);
     std::string line;
     std::getline(begun, line);
-    context.request_stop();
+    context.request_stop(reason);
   });
   Outcome outcome = run(script + " '" + fifo + "'; ", context, grace);
   stopper.join();
@@ -270,11 +271,17 @@ TEST(ExecHandlerTest, StopSendsTermFirst) {
 
 // A shutdown in good order, and not what the job was there for.
 TEST(ExecHandlerTest, CodeZeroAfterTermIsNoSuccess) {
-  const Outcome outcome = stop_in_the_middle(
-      "trap 'exit 0' TERM; begin() { echo > \"$1\"; while :; do sleep 0.05; done; }; begin", 20s);
-  EXPECT_EQ(outcome.kind(), Outcome::Kind::kFailed);
-  EXPECT_TRUE(outcome.retryable());
-  EXPECT_TRUE(outcome.why().starts_with("exit 0 after it was told to stop")) << outcome.why();
+  const std::string goes_in_order =
+      "trap 'exit 0' TERM; begin() { echo > \"$1\"; while :; do sleep 0.05; done; }; begin";
+  for (const StopReason reason : {StopReason::kDrain, StopReason::kTimeout, StopReason::kAtRisk}) {
+    const Outcome outcome = stop_in_the_middle(goes_in_order, 20s, reason);
+    EXPECT_EQ(outcome.kind(), Outcome::Kind::kFailed);
+    EXPECT_TRUE(outcome.retryable());
+    EXPECT_TRUE(outcome.why().starts_with("exit 0 after it was told to stop")) << outcome.why();
+  }
+  // But a cancelled job is not done again.
+  EXPECT_EQ(stop_in_the_middle(goes_in_order, 20s, StopReason::kCancel).kind(),
+            Outcome::Kind::kSucceeded);
 }
 
 // Told to stop by its first line; its second one is seen together with that, and the command has
