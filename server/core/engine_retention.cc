@@ -192,6 +192,11 @@ bool EngineImpl::retire(std::uint32_t number, JobState group, std::vector<DueRow
     return true;
   }
   final_slice_.brought(look.fetched_bytes());
+  // The queue's settings may be others than when the page came.
+  const std::int64_t keep = keep_ms(q.queue.settings.retention, group);
+  for (DueRow& d : due) {
+    d.by_age = keep != model::kForever && d.ended_ms + keep <= now_.wall_ms;
+  }
   std::set<JobKey> gone;  // two rows name it when it died, was redriven and died in one millisecond
   for (std::size_t i = 0; i < due.size(); ++i) {
     DueRow& d = due[i];
@@ -216,7 +221,6 @@ bool EngineImpl::retire(std::uint32_t number, JobState group, std::vector<DueRow
         batch().put(Keyspace::kFinal, d.index_key, model::encode_job_keys(d.jobs));
       }
       // More of it is due now, or what is left waits for its age.
-      const std::int64_t keep = keep_ms(q.queue.settings.retention, group);
       const bool more = d.by_age || over_count(q, group);
       final_plan_.plan({number, group}, more                      ? now_.wall_ms
                                         : keep == model::kForever ? INT64_MAX

@@ -253,6 +253,41 @@ TEST(Retention, AJumpWhileAPageIsReadDeletesNothing) {
   EXPECT_EQ(h.counters("q").of(JobState::kSucceeded), 0U);
 }
 
+// What was decided by the old settings and is not yet done is judged again by the new ones.
+TEST(Retention, ALongerOneHoldsFromItsAnswerOn) {
+  EngineHarness h;
+  model::Retention retention;
+  retention.succeeded_ms = 10 * kMinute;
+  h.queue("q", with_retention(retention));
+  h.enqueue(job());
+  h.finish(h.take_job("q"), succeeded());
+  h.move_clocks(11 * kMinute);
+  const auto read = [&] {
+    while (h.step_store()) {
+    }
+    h.seal();
+    while (h.step_store()) {
+    }
+    ASSERT_EQ(h.reads_ready(), 1U);
+  };
+  read();
+  h.deliver_read(0);  // the index: the job is due
+  read();             // its record is on its way
+  retention.succeeded_ms = 24 * kHour;
+  h.send([&] {
+    core::SetQueue longer;
+    longer.queue = "q";
+    longer.patch.retention = retention;
+    return longer;
+  }());
+  h.settle();
+  EXPECT_EQ(h.counters("q").of(JobState::kSucceeded), 1U);
+  h.advance(23 * kHour);
+  EXPECT_EQ(h.counters("q").of(JobState::kSucceeded), 1U);
+  h.advance(kHour);
+  EXPECT_EQ(h.counters("q").of(JobState::kSucceeded), 0U);
+}
+
 // ---- fair
 
 // A scheduler with a long history beyond its bound does not hold up the others, nor the ended jobs
