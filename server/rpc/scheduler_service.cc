@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SchedulerService: declare schedulers, look at them and their runs, pause and remove them.
-#include <algorithm>
 #include <utility>
 
 #include "base/limits.h"
@@ -226,7 +225,6 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
   }
 
  private:
-  // Checks a whole declaration and sends it to the engine; finishes the reactor in any case.
   // The stored declaration fills in what the mask leaves out; its etag makes sure that nobody
   // changes it in between. A caller without an etag does not care who was first: it is tried again.
   void upsert_masked(const Caller& caller, const v1::UpsertSchedulerRequest* request,
@@ -246,18 +244,16 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
       if (tries > 1) {
         again = [=, this] { upsert_masked(caller, request, tag, reactor, response, tries - 1); };
       }
-      const auto& paths = request->update_mask().paths();
-      upsert(caller, merged, etag_of(stored->scheduler.version), tag, reactor, response, again,
-             std::find(paths.begin(), paths.end(), "revision") == paths.end());
+      upsert(caller, merged, etag_of(stored->scheduler.version), tag, reactor, response, again);
     });
     if (!accepted) finish(reactor, too_many_queries());
   }
 
+  // Checks a whole declaration and sends it to the engine; finishes the reactor in any case.
   // `changed_meanwhile`, where there is one, runs in place of the answer ETAG_MISMATCH.
   void upsert(const Caller& caller, const v1::SchedulerDeclaration& declaration,
               const std::string& etag, core::RequestTag tag, Reactor* reactor,
-              v1::UpsertSchedulerResponse* response, std::function<void()> changed_meanwhile = {},
-              bool revision_filled_in = false) {
+              v1::UpsertSchedulerResponse* response, std::function<void()> changed_meanwhile = {}) {
     auto body = declaration_from_wire(declaration, context_.server.zones,
                                       context_.server.limits.payload_bytes);
     if (!body) return finish(reactor, body.error());
@@ -265,13 +261,8 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
     body->request = std::move(tag);
     body->next_count = kNextTimesShown;
     submit(context_, caller, *std::move(body), reactor,
-           [this, reactor, response, changed_meanwhile, revision_filled_in](core::Reply reply) {
+           [this, reactor, response, changed_meanwhile](core::Reply reply) {
              const auto* value = std::get_if<core::SchedulerReply>(&reply.body);
-             // The revision was filled in; somebody has declared a higher one since.
-             if (value != nullptr && changed_meanwhile && revision_filled_in &&
-                 value->declared == core::Declared::kOlderRevision) {
-               return changed_meanwhile();
-             }
              if (value == nullptr) {
                const base::Error error = unexpected_reply(reply.body);
                if (changed_meanwhile && error.reason == base::Reason::kEtagMismatch) {
