@@ -156,6 +156,7 @@ TEST(JobLine, RefusesUnknownFieldsWithASuggestion) {
   EXPECT_EQ(error.message, "is no field; did you mean priority?");
   EXPECT_EQ(refused(R"({"retry": {"maxAttempt": 5}})").field, "retry.maxAttempt");
   EXPECT_EQ(refused(R"({"colour": 5})").message, "is not a field of a job");
+  EXPECT_EQ(refused(R"({"": 5})").field, R"("")") << "a name that is empty is shown all the same";
   error = refused(R"({"requestId": "r"})");
   EXPECT_EQ(error.field, "requestId");
   EXPECT_NE(error.message.find("--request-id"), std::string::npos);
