@@ -133,6 +133,8 @@ TEST(JobLine, NamesTheFieldAtFault) {
   EXPECT_EQ(field(R"({"priority": "high"})"), "priority");
   EXPECT_EQ(field(R"({"priority": 1.5})"), "priority");
   EXPECT_EQ(field(R"({"priority": 1e300})"), "priority");
+  EXPECT_EQ(field(R"({"priority": 1e400})"), "priority") << "no double holds it";
+  EXPECT_EQ(field(R"({"priority": 1e-400})"), "priority");
   EXPECT_EQ(field(R"({"retry": {"backoff": {"factor": 1e999}}})"), "retry.backoff.factor");
   EXPECT_EQ(field(R"({"retry": {"maxAttempts": 0}})"), "retry.maxAttempts");
   EXPECT_EQ(field(R"({"retry": {"maxAttempts": -3}})"), "retry.maxAttempts");
