@@ -71,6 +71,7 @@ endfunction()
 function(rota_check_headers target)
   set(headers ${ARGN})
   list(FILTER headers INCLUDE REGEX "\\.h$")
+  list(FILTER headers EXCLUDE REGEX "^/")  # generated
   list(TRANSFORM headers PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
   if(NOT headers)
     file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")

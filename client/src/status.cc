@@ -15,8 +15,9 @@
 namespace rota::internal {
 namespace {
 
+// Of any number: an item's error comes from the wire, and may name a code that gRPC does not have.
 Code to_code(int grpc_code) {
-  switch (static_cast<grpc::StatusCode>(grpc_code)) {
+  switch (grpc_code) {
     case grpc::StatusCode::INVALID_ARGUMENT:
     case grpc::StatusCode::OUT_OF_RANGE:
       return Code::kInvalid;

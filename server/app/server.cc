@@ -47,8 +47,7 @@ const char* pressure_sentence(core::Pressure pressure) {
       return "The store is behind with its own work; writes are slower.";
     case core::Pressure::kRefuseNew:
       return "The disk is nearly full or too slow: new work is refused and schedulers wait; "
-             "running "
-             "work may end.";
+             "running work may end.";
     case core::Pressure::kReadOnly:
       return "The disk is full: nothing is accepted, and the server stops.";
     case core::Pressure::kFailed:

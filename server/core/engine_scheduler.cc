@@ -213,6 +213,8 @@ void SchedulerBook::declare(const UpsertScheduler& c, const Command& cmd, Schedu
     }
     s.updated_ms = now;
     ++s.version;
+  } else if (declared == Declared::kUnchanged && c.revision != s.revision) {
+    ++s.version;  // or an etag would let somebody who has not seen the revision put an older back
   }
   if (declared != Declared::kUnchanged || c.revision != s.revision) {
     s.revision = c.revision;

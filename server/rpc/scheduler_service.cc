@@ -225,7 +225,6 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
   }
 
  private:
-  // Checks a whole declaration and sends it to the engine; finishes the reactor in any case.
   // The stored declaration fills in what the mask leaves out; its etag makes sure that nobody
   // changes it in between. A caller without an etag does not care who was first: it is tried again.
   void upsert_masked(const Caller& caller, const v1::UpsertSchedulerRequest* request,
@@ -250,6 +249,7 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
     if (!accepted) finish(reactor, too_many_queries());
   }
 
+  // Checks a whole declaration and sends it to the engine; finishes the reactor in any case.
   // `changed_meanwhile`, where there is one, runs in place of the answer ETAG_MISMATCH.
   void upsert(const Caller& caller, const v1::SchedulerDeclaration& declaration,
               const std::string& etag, core::RequestTag tag, Reactor* reactor,

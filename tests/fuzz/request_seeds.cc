@@ -134,15 +134,17 @@ void put_client_messages(const Seeds& seeds) {
   const std::string message =
       "\x05"
       "words";
-  seeds.put("status_details", "of-the-server", 9, message + status.SerializeAsString());
+  seeds.put("status_details", "of-the-server", 8, message + status.SerializeAsString());
   const std::string lost = "connection reset";
-  seeds.put("status_details", "of-the-transport", 14, static_cast<char>(lost.size()) + lost);
+  seeds.put("status_details", "of-the-transport", 13, static_cast<char>(lost.size()) + lost);
   google::rpc::Status late;
   retry.mutable_retry_delay()->set_seconds(INT64_MAX);
   pack(retry, "RetryInfo", &late);
-  seeds.put("status_details", "advice-of-an-age", 8, message + late.SerializeAsString());
+  seeds.put("status_details", "advice-of-an-age", 7, message + late.SerializeAsString());
   seeds.message("status_details", "item", 0x80, parsed<v1::ItemError>(R"(
     code: 8 reason: "QUEUE_FULL" field: "queue" message: "m" retry_after { seconds: 1 })"));
+
+  seeds.message("status_details", "item-of-no-code", 0x80, parsed<v1::ItemError>("code: 49"));
 
   seeds.message("client_values", "job", 0, parsed<v1::Job>(R"(
     id: "0cj4t5" queue: "q" kind: "k" state: JOB_STATE_DEAD payload { data: "p" }

@@ -28,13 +28,13 @@ bool read(std::string_view bytes, Message* message) {
   return message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
 }
 
-// "jobs", "retry.backoff.first", "items[3].lease.job_id".
+// "jobs", "retry.backoff.first", "items[3].lease.job_id", "labels["any text"]".
 inline bool is_path(std::string_view field) {
-  if (field.empty() || field.front() == '.' || field.back() == '.') return false;
-  return std::all_of(field.begin(), field.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '[' ||
-           c == ']';
-  });
+  const std::string_view names = field.substr(0, field.find('['));
+  if (names.empty() || names.front() == '.' || names.back() == '.') return false;
+  return base::is_utf8(field) && std::all_of(names.begin(), names.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+         });
 }
 
 // A refused request names a field and a reason of the table, in words that can be sent, and the

@@ -125,6 +125,8 @@ void Model::on(const core::UpsertScheduler& c, const core::ReplyBody& r) {
       scheduler.cursor_ms = answer->state.cursor_ms;
     }
     ++scheduler.version;
+  } else if (expected == Declared::kUnchanged && c.revision != scheduler.revision) {
+    ++scheduler.version;
   }
   if (expected != Declared::kOlderRevision) {
     scheduler.settings = c.settings;

@@ -124,7 +124,7 @@ class LineParser {
 
   template <class Iterator>
   bool unknown_field(const char* path, Iterator begin, Iterator end, std::string_view name) {
-    const std::string field = path + std::string(name);
+    const std::string field = path + std::string(name.empty() ? "\"\"" : name);
     if (name == "requestId" && *path == '\0') {
       return field_fault(field,
                          "belongs to a whole call; --request-id makes the whole input repeatable");

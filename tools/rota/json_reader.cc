@@ -290,9 +290,9 @@ bool JsonReader::read_integer(std::int64_t* out) {
   const auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), *out);
   if (error == std::errc() && end == raw.data() + raw.size()) return true;
   double value = 0;
-  std::from_chars(raw.data(), raw.data() + raw.size(), value);
+  const bool fits = std::from_chars(raw.data(), raw.data() + raw.size(), value).ec == std::errc();
   // Beyond 2^53 a number with a point or exponent is no longer certain to be what was meant.
-  if (value != std::floor(value) || std::fabs(value) > 9007199254740992.0) {
+  if (!fits || value != std::floor(value) || std::fabs(value) > 9007199254740992.0) {
     number_fault_ = ok();
     return fail("expected a whole number");
   }

@@ -88,6 +88,7 @@ TEST_F(RpcSchedulerTest, MasksOfSeveralNodesAtOnceAllCount) {
     for (int node = 0; node < 6; ++node) {
       nodes.push_back(std::async(std::launch::async, [&, round, node] {
         v1::UpsertSchedulerRequest request;
+        request.set_request_id("node-" + std::to_string(round) + "-" + std::to_string(node));
         request.mutable_scheduler()->set_id("s");
         if (node % 2 == 0) {
           request.mutable_scheduler()->set_owner("owner-" + std::to_string(round));

@@ -68,5 +68,15 @@ TEST(Convert, AdviceToComeAgainCanBeFollowed) {
   EXPECT_FALSE(to_error(item).retry_after);
 }
 
+TEST(Convert, CodeThatDoesNotExistIsInternal) {
+  v1::ItemError item;
+  for (const int code : {-1, 17, 49, INT32_MAX}) {
+    item.set_code(code);
+    EXPECT_EQ(to_error(item).code, Code::kInternal) << code;
+  }
+  item.set_code(static_cast<int>(grpc::StatusCode::NOT_FOUND));
+  EXPECT_EQ(to_error(item).code, Code::kNotFound);
+}
+
 }  // namespace
 }  // namespace rota::internal

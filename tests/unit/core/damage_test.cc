@@ -79,21 +79,15 @@ TEST(Damage, ARowMetByADutyEndsTheEngine) {
 
 // A timer that is passed over is a job that never becomes READY.
 TEST(Damage, ATimersKeyMetByARefillEndsTheEngine) {
-  core::EngineOptions options;
-  options.timer_window_rows = 1;
-  EngineHarness h(options);
+  EngineHarness h;
   h.queue("q");
-  const std::int64_t begin_ms = h.wall_ms();
-  for (int i = 1; i <= 3; ++i) {
-    auto later = job();
-    later.run_at_ms = begin_ms + i * 1'000;
-    h.enqueue(later);
-  }
-  std::string key =
-      model::keys::timer({begin_ms + 2'500, model::keys::TimerKind::kPromote, {1, 100, 1}});
-  key[8] = 9;  // no kind of timer
-  h.disk().damage(Keyspace::kTimer, key, "");
-  h.move_clocks(5'000);
+  auto later = job();
+  later.run_at_ms = h.wall_ms() + 1'000;
+  const auto key = h.enqueue(later).key;
+  std::string timer = model::keys::timer({later.run_at_ms, model::keys::TimerKind::kPromote, key});
+  timer[8] = 9;  // no kind of timer
+  h.disk().damage(Keyspace::kTimer, timer, "");
+  h.crash();  // the next engine reads its first timers
   EXPECT_THAT(damage_met(h), AllOf(HasSubstr("keyspace timer"), HasSubstr("cannot be decoded")));
 }
 

@@ -133,6 +133,8 @@ TEST(JobLine, NamesTheFieldAtFault) {
   EXPECT_EQ(field(R"({"priority": "high"})"), "priority");
   EXPECT_EQ(field(R"({"priority": 1.5})"), "priority");
   EXPECT_EQ(field(R"({"priority": 1e300})"), "priority");
+  EXPECT_EQ(field(R"({"priority": 1e400})"), "priority") << "no double holds it";
+  EXPECT_EQ(field(R"({"priority": 1e-400})"), "priority");
   EXPECT_EQ(field(R"({"retry": {"backoff": {"factor": 1e999}}})"), "retry.backoff.factor");
   EXPECT_EQ(field(R"({"retry": {"maxAttempts": 0}})"), "retry.maxAttempts");
   EXPECT_EQ(field(R"({"retry": {"maxAttempts": -3}})"), "retry.maxAttempts");
@@ -156,6 +158,7 @@ TEST(JobLine, RefusesUnknownFieldsWithASuggestion) {
   EXPECT_EQ(error.message, "is no field; did you mean priority?");
   EXPECT_EQ(refused(R"({"retry": {"maxAttempt": 5}})").field, "retry.maxAttempt");
   EXPECT_EQ(refused(R"({"colour": 5})").message, "is not a field of a job");
+  EXPECT_EQ(refused(R"({"": 5})").field, R"("")") << "a name that is empty is shown all the same";
   error = refused(R"({"requestId": "r"})");
   EXPECT_EQ(error.field, "requestId");
   EXPECT_NE(error.message.find("--request-id"), std::string::npos);
