@@ -30,6 +30,12 @@ void Recount::read_meta() {
         contradiction("operation " + std::to_string(operation.number) +
                       " has a number that was not given out yet");
       }
+    } else if (!key.empty() && key.front() == 'g') {
+      model::OverdueGrant overdue;
+      if (key.size() != 9 || !model::decode(value, &overdue)) {
+        return contradiction("the record of an overdue grant is damaged");
+      }
+      overdue_grants_.insert(model::Reader(key.substr(1)).u64());
     }
   });
 }
@@ -100,9 +106,12 @@ void Recount::read_sides() {
 
 // An entry is over when its token is not above the last ended one of the job, or the body is gone.
 void Recount::read_grants() {
-  each(Keyspace::kGrant, [&](std::string_view, std::string_view value) {
+  each(Keyspace::kGrant, [&](std::string_view key, std::string_view value) {
     model::Grant grant;
-    if (!model::decode(value, &grant)) return contradiction("a grant record is damaged");
+    if (key.size() != 8 || !model::decode(value, &grant)) {
+      return contradiction("a grant record is damaged");
+    }
+    overdue_grants_.erase(model::Reader(key).u64());
     for (const model::GrantEntry& entry : grant.entries) {
       if (entry.token >= meta_.next_token) {
         contradiction(name_of_job(entry.job) + " was granted a token that was not given out yet");
@@ -116,6 +125,9 @@ void Recount::read_grants() {
       }
     }
   });
+  for (const std::uint64_t number : overdue_grants_) {
+    contradiction("grant " + std::to_string(number) + " is overdue and does not exist");
+  }
 }
 
 void Recount::read_pointers() {

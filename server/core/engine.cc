@@ -84,6 +84,7 @@ void EngineImpl::committed(CommitSeq seq, Now now) {
   advance_time(now);
   const std::int64_t took = std::max<std::int64_t>(0, now.mono_ms - sealed_mono_ms_);
   commit_latency_ms_ = (commit_latency_ms_ * 7 + took) / 8;
+  durable_seq_ = seq;
   std::size_t done = 0;
   for (auto& [granted_seq, keys] : undurable_) {
     if (granted_seq > seq) break;

@@ -57,6 +57,7 @@ JobRef EngineImpl::end_attempt(Lease& lease, AttemptEnd end) {
   if (grant.live.empty()) {
     // A grant made in this very turn has no row yet, and its poll is still to be answered.
     batch().del(Keyspace::kGrant, keys::grant(grant.number));
+    forget_overdue(grant);
     if (!grant.request_hash.empty()) {
       grant_by_request_.erase(grant.request_hash);
       spend_request(grant.request_hash);

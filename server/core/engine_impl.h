@@ -72,7 +72,9 @@ class EngineImpl {
 
   // engine.cc: the turn
   base::Result<bool> load(const ShardStore& store, Now now);  // engine_load.cc
-  base::Result<bool> load_grants(const ShardStore& store);
+  base::Result<bool> load_grants(const ShardStore& store,
+                                 const std::map<std::uint64_t, std::int64_t>& overdue_ends);
+  std::int64_t overdue_end_mono_ms(GrantState& grant);
   void apply(Command command, Now now);
   void apply(ReadDone read, Now now);
   void drop_call(CallId call);
@@ -210,6 +212,7 @@ class EngineImpl {
   GrantedJob granted_job(const Lease& lease) const;
   void renew(Lease& lease, std::int64_t ttl_ms);
   void watch(Lease& lease);  // at its deadline as it is now
+  void forget_overdue(GrantState& grant);
 
   // ---- engine_finish.cc: ends of attempts
   bool on(const FinishJobs& c, const Command& cmd, Lookup& look);
@@ -288,6 +291,7 @@ class EngineImpl {
 
   model::EngineMeta meta_;
   CommitSeq last_seq_ = 0;
+  CommitSeq durable_seq_ = 0;
   Overlay overlay_;
 
   std::map<std::uint32_t, std::unique_ptr<QueueState>> queues_;

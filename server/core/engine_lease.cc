@@ -408,7 +408,15 @@ std::vector<std::uint64_t> EngineImpl::cancel_tokens_of(const std::string& sessi
 
 // ---- heartbeats
 
+void EngineImpl::forget_overdue(GrantState& grant) {
+  if (grant.overdue_ends_ms == 0) return;
+  batch().del(Keyspace::kMeta, keys::overdue_grant(grant.number));
+  grant.overdue_ends_ms = 0;
+  grant.heard_seq = building();
+}
+
 void EngineImpl::renew(Lease& lease, std::int64_t ttl_ms) {
+  forget_overdue(*lease.grant);
   lease.deadline_mono_ms = std::min(now_.mono_ms + ttl_ms, lease.cap_mono_ms);
   if (lease.deadline_mono_ms < lease.watched_mono_ms) watch(lease);
 }
@@ -439,6 +447,8 @@ bool EngineImpl::on(const Heartbeat& c, const Command& cmd, Lookup&) {
         item.beat = Beat::kCancelRequested;
         plain = false;
       }
+      // What is promised here the next start must know to keep.
+      if (lease.grant->heard_seq > durable_seq_) plain = false;
     }
     r.items.push_back(item);
   }

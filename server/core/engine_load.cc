@@ -24,6 +24,9 @@ Error undecodable(Keyspace keyspace, std::string_view key) {
   return base::make_error(Reason::kStoreFailed, damage_text(keyspace, key));
 }
 
+// A lease held for so many times its ttl, and longer than its attempt may last, is overdue.
+constexpr std::int64_t kOverdueTtls = 10;
+
 // Up to 20 % of the ttl, so that leases of many workers do not end together.
 std::int64_t restart_jitter_ms(std::uint64_t token, std::int64_t ttl_ms) {
   std::uint64_t h = token * 0x9e3779b97f4a7c15ULL;
@@ -50,6 +53,8 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
   };
 
   last_seq_ = store.last_committed();
+  durable_seq_ = last_seq_;
+  std::map<std::uint64_t, std::int64_t> overdue_ends;  // of grants
   each(Keyspace::kMeta, [&](std::string_view key, std::string_view value) {
     if (key == keys::engine_meta()) {
       if (!model::decode(value, &meta_)) fault = undecodable(Keyspace::kMeta, key);
@@ -60,6 +65,13 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
         return;
       }
       operations_[operation.number] = std::move(operation);
+    } else if (!key.empty() && key.front() == 'g') {
+      model::OverdueGrant overdue;
+      if (key.size() != 9 || !model::decode(value, &overdue)) {
+        fault = undecodable(Keyspace::kMeta, key);
+        return;
+      }
+      overdue_ends.emplace(model::Reader(key.substr(1)).u64(), overdue.ends_ms);
     }
   });
   now_.wall_ms = meta_.now_ms;
@@ -126,7 +138,7 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
   timers_.cover_none();
 
   if (auto spent = load_spent(store); !spent) return spent.error();
-  if (auto grants = load_grants(store); !grants) return grants.error();
+  if (auto grants = load_grants(store, overdue_ends); !grants) return grants.error();
 
   each(Keyspace::kScheduler, [&](std::string_view key, std::string_view value) {
     if (!book_.load(key, value)) fault = undecodable(Keyspace::kScheduler, key);
@@ -136,9 +148,23 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
   return true;
 }
 
-// R1: every recorded lease that has not ended is live again with its full ttl from now. It counts
-// for limits from this moment (R2).
-base::Result<bool> EngineImpl::load_grants(const ShardStore& store) {
+// When a grant that is overdue now ends (R5). Nobody was promised more: no heartbeat is answered
+// before the row is gone. A jump of the clock is no time that a worker had.
+std::int64_t EngineImpl::overdue_end_mono_ms(GrantState& grant) {
+  const std::int64_t full_ms = grant.ttl_ms + grant.ttl_ms / 5;
+  if (grant.overdue_ends_ms == 0 || deletions_held()) {
+    grant.overdue_ends_ms = now_.wall_ms + full_ms;
+    batch().put(Keyspace::kMeta, keys::overdue_grant(grant.number),
+                model::encode(model::OverdueGrant{grant.overdue_ends_ms}));
+  }
+  const std::int64_t left_ms = grant.overdue_ends_ms - now_.wall_ms;
+  return now_.mono_ms + std::clamp<std::int64_t>(left_ms, 0, full_ms);
+}
+
+// R1: every recorded lease that has not ended is live again with its full ttl from now, unless it
+// is overdue (R5). It counts for limits from this moment (R2).
+base::Result<bool> EngineImpl::load_grants(
+    const ShardStore& store, const std::map<std::uint64_t, std::int64_t>& overdue_ends) {
   std::map<std::uint64_t, model::Grant> rows;
   std::string detail;
   std::optional<Error> fault;
@@ -168,6 +194,9 @@ base::Result<bool> EngineImpl::load_grants(const ShardStore& store) {
     state->ttl_ms = grant.ttl_ms;
     state->granted_ms = grant.granted_ms;
     state->granted_seq = grant.granted_seq;
+    if (auto it = overdue_ends.find(number); it != overdue_ends.end()) {
+      state->overdue_ends_ms = it->second;
+    }
     ReadSpec spec;
     for (const model::GrantEntry& entry : grant.entries) {
       spec.gets.push_back({Keyspace::kJob, keys::job(entry.job)});
@@ -211,6 +240,11 @@ base::Result<bool> EngineImpl::load_grants(const ShardStore& store) {
         lease.cap_mono_ms = std::max(now_.mono_ms + left, full);
       }
       lease.deadline_mono_ms = full;
+      const std::int64_t most_ms =
+          std::max(kOverdueTtls * grant.ttl_ms, timeout_ms == model::kNoTimeout ? 0 : timeout_ms);
+      if (now_.wall_ms - grant.granted_ms > most_ms) {
+        lease.deadline_mono_ms = std::min(full, overdue_end_mono_ms(*state));
+      }
       lease.body = std::move(body);
       lease.side = std::move(side);
       watch(lease);
@@ -227,6 +261,7 @@ base::Result<bool> EngineImpl::load_grants(const ShardStore& store) {
     }
     if (state->live.empty()) {
       batch().del(Keyspace::kGrant, keys::grant(number));
+      forget_overdue(*state);
       if (!state->request_hash.empty()) spend_request(state->request_hash);
       continue;
     }

@@ -54,6 +54,9 @@ struct GrantState {
   std::int64_t granted_ms = 0;
   CommitSeq granted_seq = 0;
   bool adopted = false;  // a repeat of its request has been answered with it
+  // Rule R5: by wall time, once a start found it overdue (model::OverdueGrant); 0: it is not.
+  std::int64_t overdue_ends_ms = 0;
+  CommitSeq heard_seq = 0;  // the commit that says that its worker was heard of since
   absl::btree_set<JobKey> live;
 };
 

@@ -14,6 +14,13 @@ std::string tagged_u32(char tag, std::uint32_t v) {
   return w.take();
 }
 
+std::string tagged_u64(char tag, std::uint64_t v) {
+  Writer w;
+  w.u8(static_cast<std::uint8_t>(tag));
+  w.u64(v);
+  return w.take();
+}
+
 std::string job_bytes(std::uint32_t queue, std::uint8_t priority, std::uint64_t seq) {
   Writer w;
   w.reserve(13);
@@ -33,12 +40,8 @@ Writer names(char tag, std::string_view a, std::string_view b) {
 
 std::string engine_meta() { return "engine"; }
 
-std::string operation(std::uint64_t number) {
-  Writer w;
-  w.u8('o');
-  w.u64(number);
-  return w.take();
-}
+std::string operation(std::uint64_t number) { return tagged_u64('o', number); }
+std::string overdue_grant(std::uint64_t number) { return tagged_u64('g', number); }
 
 std::string queue_settings(std::uint32_t queue) { return tagged_u32('q', queue); }
 std::string queue_counters(std::uint32_t queue) { return tagged_u32('c', queue); }

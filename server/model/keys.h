@@ -5,6 +5,7 @@
 //
 //   kMeta        "engine"                                     engine counters
 //                'o' | operation number u64                   operation
+//                'g' | grant number u64                       a grant that is overdue
 //   kQueueState  'q' | queue u32                              settings
 //                'c' | queue u32                              counters
 //                'd' | queue u32                              dropped: its rows are being removed
@@ -36,6 +37,7 @@ namespace rota::model::keys {
 
 std::string engine_meta();
 std::string operation(std::uint64_t number);
+std::string overdue_grant(std::uint64_t number);
 std::string queue_settings(std::uint32_t queue);
 std::string queue_counters(std::uint32_t queue);
 std::string queue_dropped(std::uint32_t queue);

@@ -83,6 +83,21 @@ bool decode(std::string_view bytes, Grant* out) {
   return true;
 }
 
+std::string encode(const OverdueGrant& v) {
+  Writer w(kRecordFormat);
+  w.svarint(v.ends_ms);
+  return w.seal();
+}
+
+bool decode(std::string_view bytes, OverdueGrant* out) {
+  Reader r = Reader::open(bytes, kRecordFormat);
+  OverdueGrant v;
+  v.ends_ms = r.svarint();
+  if (!r.at_end()) return false;
+  *out = v;
+  return true;
+}
+
 std::string encode(const LedgerEntry& v) {
   Writer w(kRecordFormat);
   w.u8(static_cast<std::uint8_t>(v.state));

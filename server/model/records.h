@@ -40,6 +40,13 @@ struct GrantEntry {
   std::uint32_t permits = kPermitQueue;
 };
 
+// A grant that was overdue at a start of the server: held for longer than its attempts may last,
+// or for many a lease's time. That start extends it, and later ones do no more until its worker is
+// heard of; else a server that keeps crashing would keep the jobs of dead workers for ever.
+struct OverdueGrant {
+  std::int64_t ends_ms = 0;  // by the engine's wall time
+};
+
 // One per lease reply: who holds what since when. Removed when its last attempt has ended.
 struct Grant {
   std::string session_id;
@@ -98,6 +105,8 @@ std::string encode(const EngineMeta& v);
 bool decode(std::string_view bytes, EngineMeta* v);
 std::string encode(const Grant& v);
 bool decode(std::string_view bytes, Grant* v);
+std::string encode(const OverdueGrant& v);
+bool decode(std::string_view bytes, OverdueGrant* v);
 std::string encode(const LedgerEntry& v);
 bool decode(std::string_view bytes, LedgerEntry* v);
 std::string encode(const RequestRecord& v);

@@ -120,8 +120,13 @@ class Opening {
     auto torn = TornManifest::find(rocks.path);
     if (!torn) return failure;
     if (auto stopped = torn->cut(directory_.path())) return stopped;
-    if (open_rocks_here(rocks)) {
-      // Not only torn: what is missing now had been synced.
+    // A record that had been synced is not to be left out. It shows in what is missing without it,
+    // and an open that only looks does not remove the files that the record named.
+    rocks.logs = LogMode::kUpToDamage;
+    const auto good = last_good(rocks);
+    rocks.logs = LogMode::kStrict;
+    if (!good || *good < acked_->value() || open_rocks_here(rocks)) {
+      database_.reset();
       if (auto stopped = torn->put_back()) return stopped;
       return failure;
     }

@@ -213,6 +213,14 @@ TEST_F(RecountTest, AWrongUnfinishedCountIsFound) {
               Contains(HasSubstr("unfinished jobs, there are")));
 }
 
+TEST_F(RecountTest, AnOverdueGrantThatDoesNotExistIsFound) {
+  const auto found = after([&](core::Batch& b) {
+    b.put(Keyspace::kMeta, keys::overdue_grant(999),
+          model::encode(model::OverdueGrant{h_.wall_ms()}));
+  });
+  EXPECT_THAT(found, Contains(HasSubstr("grant 999 is overdue")));
+}
+
 TEST_F(RecountTest, AJobGrantedTwiceIsFound) {
   EXPECT_THAT(after([&](core::Batch& b) {
                 for (const std::uint64_t token : {1'000'001ULL, 1'000'002ULL}) {

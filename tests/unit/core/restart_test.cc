@@ -3,6 +3,7 @@
 // Restart: leases live on (R1, R2), the clock never goes back, nothing half done.
 #include <gtest/gtest.h>
 
+#include "base/limits.h"
 #include "model/keys.h"
 #include "support/engine_harness.h"
 
@@ -84,6 +85,97 @@ TEST(Restart, PartlyFinishedGrantComesBackWithWhatIsLeft) {
   EXPECT_EQ(h.engine().stats().live_leases, 1U);
   EXPECT_EQ(h.finish(reply.jobs[3], succeeded()).state, JobState::kSucceeded);
   EXPECT_EQ(h.rows(Keyspace::kGrant), 0U);
+}
+
+// ---- a grant that is overdue at a start (R5): the default ttl of the harness is 30 s
+
+// A server that dies every ten seconds, and the lease of a worker that is long dead.
+TEST(Restart, AServerThatKeepsCrashingGivesBackTheJobOfADeadWorker) {
+  EngineHarness h;
+  h.queue("q");
+  const auto key = h.enqueue(job()).key;
+  const auto granted = h.take_job("q");
+  for (int seconds = 10; seconds <= 330; seconds += 10) {
+    h.advance(10'000);
+    EXPECT_EQ(h.state(key), JobState::kRunning) << seconds << " s after the grant";
+    h.crash();
+    EXPECT_EQ(h.rows(Keyspace::kMeta), 1U) << "written with the next batch, not by the load";
+    h.settle();
+  }
+  EXPECT_EQ(h.rows(Keyspace::kMeta), 2U);
+  h.advance(10'000);
+  h.crash();
+  h.advance(10'000);
+  EXPECT_NE(h.state(key), JobState::kRunning) << "overdue since 310 s, and no start gave it more";
+  EXPECT_EQ(h.rows(Keyspace::kMeta), 1U) << "the row went with its grant";
+  EXPECT_EQ(h.beat(granted).beat, Beat::kLost);
+  h.advance(10'000);
+  EXPECT_GT(h.take_job("q", "s2").token, granted.token);
+}
+
+TEST(Restart, AnOverdueLeaseWhoseWorkerIsHeardOfIsExtendedByStartsAgain) {
+  EngineHarness h;
+  h.queue("q");
+  const auto key = h.enqueue(job()).key;
+  const auto granted = h.take_job("q");
+  for (int i = 0; i < 33; ++i) {
+    h.advance(10'000);
+    h.crash();
+    h.settle();
+  }
+  EXPECT_EQ(h.rows(Keyspace::kMeta), 2U);
+  EXPECT_EQ(h.beat(granted).beat, Beat::kRenewed);
+  EXPECT_EQ(h.rows(Keyspace::kMeta), 1U);
+  for (int i = 0; i < 2; ++i) {
+    h.advance(10'000);
+    h.crash();
+  }
+  h.advance(9'000);
+  EXPECT_EQ(h.state(key), JobState::kRunning) << "29 s after its heartbeat";
+  EXPECT_EQ(h.finish(granted, succeeded()).state, JobState::kSucceeded);
+  EXPECT_EQ(h.rows(Keyspace::kMeta), 1U);
+}
+
+// What a heartbeat promises must not be taken back by a start that still finds the row.
+TEST(Restart, ARenewalOfAnOverdueLeaseIsAnsweredWhenItIsDurable) {
+  EngineHarness h;
+  h.queue("q");
+  h.enqueue(job());
+  const auto granted = h.take_job("q");
+  for (int i = 0; i < 32; ++i) {
+    h.advance(10'000);
+    h.crash();
+    h.settle();
+  }
+  const auto beat = [&] { return h.send(core::Heartbeat{"s1", {{granted.key, granted.token}}}); };
+  const auto first = beat();
+  const auto second = beat();
+  EXPECT_FALSE(h.take(first));
+  EXPECT_FALSE(h.take(second)) << "nor one that finds the row gone from memory";
+  h.seal();
+  const auto third = beat();
+  EXPECT_FALSE(h.take(third)) << "nor while the commit is under way";
+  h.settle();
+  for (const auto call : {first, second, third}) EXPECT_TRUE(h.take(call));
+  EXPECT_TRUE(h.take(beat())) << "a plain one again";
+}
+
+// A start that finds the clock far ahead has not seen that time pass.
+TEST(Restart, AJumpOfTheClockDoesNotEndAnOverdueLease) {
+  EngineHarness h;
+  h.queue("q");
+  const auto key = h.enqueue(job()).key;
+  const auto granted = h.take_job("q");
+  for (int i = 0; i < 32; ++i) {
+    h.advance(10'000);
+    h.crash();
+    h.settle();
+  }
+  h.step_wall(base::limits::kStartGapMs + 1);
+  h.crash();
+  h.advance(29'999);
+  EXPECT_EQ(h.state(key), JobState::kRunning);
+  EXPECT_EQ(h.beat(granted).beat, Beat::kRenewed);
 }
 
 // C150: after a crash at any commit each job is in exactly one state and is answered with it.
