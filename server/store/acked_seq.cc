@@ -2,7 +2,6 @@
 #include "store/acked_seq.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -30,15 +29,15 @@ std::variant<AckedSeq, Failure> AckedSeq::open(const std::string& path, bool cre
     return system_failure(errno, "open " + path);
   }
   AckedSeq file(path, fd);
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) return system_failure(errno, "stat " + path);
-  if (create && status.st_size == 0) {
+  std::optional<Failure> failure = file.read();
+  if (failure && failure->kind == FailureKind::kDamage && create) {
+    // A creation that was cut short: it ends with the witness whole, and nothing was acknowledged.
     for (int i = 0; i < kSlots; ++i) {
-      if (auto failure = file.write(0)) return *failure;
+      if (auto unwritten = file.write(0)) return *unwritten;
     }
     return file;
   }
-  if (auto failure = file.read()) return *failure;
+  if (failure) return *failure;
   return file;
 }
 

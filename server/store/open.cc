@@ -261,8 +261,9 @@ class Opening {
   // Database first, witness next, identity last: a crash in between is finished by the next open.
   std::optional<Failure> create() {
     if (record_.store_id.empty()) record_ = {kStoreFormat, new_store_id(), 1};
-    if (auto failure = begin_epoch()) return failure;
-    const auto status = database_->put_own(store_record_key(), encode(record_));
+    ++commit_.epoch;
+    const auto status = database_->put_own(
+        {{store_record_key(), encode(record_)}, {commit_record_key(), encode(commit_)}});
     if (!status.ok()) return rocks_failure(status, "write the store record");
     if (auto failure = open_witness(/*create=*/true)) return failure;
     return directory_.write_identity({record_.format, record_.store_id});
@@ -305,7 +306,7 @@ class Opening {
   std::optional<Failure> note_loss() {
     if (!loss_accepted_) return std::nullopt;
     ++record_.incarnation;
-    const auto status = database_->put_own(store_record_key(), encode(record_));
+    const auto status = database_->put_own({{store_record_key(), encode(record_)}});
     if (!status.ok()) return rocks_failure(status, "store the new incarnation");
     return std::nullopt;
   }
@@ -314,7 +315,7 @@ class Opening {
   std::optional<Failure> begin_epoch() {
     if (options_.read_only) return std::nullopt;
     ++commit_.epoch;
-    const auto status = database_->put_own(commit_record_key(), encode(commit_));
+    const auto status = database_->put_own({{commit_record_key(), encode(commit_)}});
     if (!status.ok()) return rocks_failure(status, "begin epoch " + std::to_string(commit_.epoch));
     return std::nullopt;
   }

@@ -31,10 +31,16 @@ rocksdb::Status RocksDatabase::get_own(const std::string& key, const rocksdb::Sn
   return db->Get(options, state, key, value);
 }
 
-rocksdb::Status RocksDatabase::put_own(const std::string& key, const std::string& value) {
+rocksdb::Status RocksDatabase::put_own(
+    std::initializer_list<std::pair<std::string, std::string>> records) {
+  rocksdb::WriteBatch batch;
+  for (const auto& [key, value] : records) {
+    const rocksdb::Status status = batch.Put(state, key, value);
+    if (!status.ok()) return status;
+  }
   rocksdb::WriteOptions options;
   options.sync = true;
-  return db->Put(options, state, key, value);
+  return db->Write(options, &batch);
 }
 
 bool RocksDatabase::has_rows() const {

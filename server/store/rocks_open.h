@@ -8,9 +8,11 @@
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "store/log_replay.h"
 #include "store/open.h"
@@ -34,8 +36,8 @@ struct RocksDatabase {
   // The value of one of the store's own keys (store_record.h), at a snapshot or now.
   rocksdb::Status get_own(const std::string& key, const rocksdb::Snapshot* snapshot,
                           std::string* value) const;
-  // Synced.
-  rocksdb::Status put_own(const std::string& key, const std::string& value);
+  // All of them or none; synced.
+  rocksdb::Status put_own(std::initializer_list<std::pair<std::string, std::string>> records);
   bool has_rows() const;
 };
 

@@ -48,7 +48,7 @@ std::optional<Failure> upgrade(const DataDirectory& directory, RocksDatabase& da
   while (record->format < kStoreFormat) {
     if (auto failure = step_from(record->format)->run(database)) return failure;
     ++record->format;
-    const auto status = database.put_own(store_record_key(), encode(*record));
+    const auto status = database.put_own({{store_record_key(), encode(*record)}});
     if (!status.ok()) return rocks_failure(status, "store the new format");
   }
   return std::nullopt;

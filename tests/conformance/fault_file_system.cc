@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/fault_file_system.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 namespace rota::testing {
@@ -13,19 +15,25 @@ bool ends_with(const std::string& name, const std::string& end) {
 
 class FaultWritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
+  enum class Kind { kLog, kTable, kOther };
   FaultWritableFile(std::unique_ptr<rocksdb::FSWritableFile> file, FaultFileSystem* system,
-                    bool log)
-      : FSWritableFileOwnerWrapper(std::move(file)), system_(system), log_(log) {}
+                    Kind kind)
+      : FSWritableFileOwnerWrapper(std::move(file)), system_(system), kind_(kind) {}
 
   using FSWritableFileOwnerWrapper::Append;
   rocksdb::IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
                            rocksdb::IODebugContext* dbg) override {
-    const auto fault = log_ ? system_->log_append_.load() : system_->table_write_.load();
+    auto fault = FaultFileSystem::Fault::kNone;
+    if (kind_ == Kind::kLog) fault = system_->log_append_;
+    if (kind_ == Kind::kTable) fault = system_->table_write_;
     if (fault != FaultFileSystem::Fault::kNone) return system_->result(fault);
     return FSWritableFileOwnerWrapper::Append(data, options, dbg);
   }
   rocksdb::IOStatus Sync(const rocksdb::IOOptions& options, rocksdb::IODebugContext* dbg) override {
-    if (log_ && system_->log_sync_ != FaultFileSystem::Fault::kNone) {
+    if (system_->syncs_left_ > 0 && system_->syncs_left_.fetch_sub(1) == 1) {
+      ::_exit(FaultFileSystem::kDeathCode);
+    }
+    if (kind_ == Kind::kLog && system_->log_sync_ != FaultFileSystem::Fault::kNone) {
       return system_->result(system_->log_sync_);
     }
     return FSWritableFileOwnerWrapper::Sync(options, dbg);
@@ -33,7 +41,7 @@ class FaultWritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
 
  private:
   FaultFileSystem* system_;
-  const bool log_;
+  const Kind kind_;
 };
 
 class FaultRandomFile final : public rocksdb::FSRandomAccessFileOwnerWrapper {
@@ -66,11 +74,10 @@ rocksdb::IOStatus FaultFileSystem::NewWritableFile(const std::string& name,
                                                    rocksdb::IODebugContext* dbg) {
   auto status = target()->NewWritableFile(name, options, file, dbg);
   if (!status.ok()) return status;
-  if (ends_with(name, ".log")) {
-    *file = std::make_unique<FaultWritableFile>(std::move(*file), this, true);
-  } else if (ends_with(name, ".sst")) {
-    *file = std::make_unique<FaultWritableFile>(std::move(*file), this, false);
-  }
+  auto kind = FaultWritableFile::Kind::kOther;
+  if (ends_with(name, ".log")) kind = FaultWritableFile::Kind::kLog;
+  if (ends_with(name, ".sst")) kind = FaultWritableFile::Kind::kTable;
+  *file = std::make_unique<FaultWritableFile>(std::move(*file), this, kind);
   return status;
 }
 

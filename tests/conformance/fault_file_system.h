@@ -22,6 +22,9 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
   void fail_log_append(Fault fault) { log_append_ = fault; }
   void fail_table_write(Fault fault) { table_write_ = fault; }
   void fail_table_read(Fault fault) { table_read_ = fault; }
+  // The process ends, as by SIGKILL, in place of the Nth sync of a file from here on.
+  static constexpr int kDeathCode = 3;
+  void die_at_sync(int nth) { syncs_left_ = nth; }
   // How often a failing call was made: shows whether anything was tried again.
   int failures() const { return failures_; }
 
@@ -43,6 +46,7 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
   std::atomic<Fault> table_write_{Fault::kNone};
   std::atomic<Fault> table_read_{Fault::kNone};
   std::atomic<int> failures_{0};
+  std::atomic<int> syncs_left_{0};  // 0: no death
 };
 
 }  // namespace rota::testing

@@ -5,6 +5,8 @@
 #include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <functional>
@@ -155,6 +157,42 @@ TEST_F(RocksOpenTest, FinishesACreationThatWasCutShort) {
   EXPECT_EQ(open_ok()->last_committed(), 3U);
 }
 
+TEST_F(RocksOpenTest, ACreationKilledAtAnySyncIsFinishedByTheNextOpen) {
+  int killed = 0;
+  for (int nth = 1;; ++nth) {
+    SCOPED_TRACE("sync " + std::to_string(nth));
+    fs::remove_all(data_);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const auto disk = std::make_shared<FaultFileSystem>();
+      disk->die_at_sync(nth);
+      auto result = store::open_store_on(disk, options_, executor_);
+      ::_exit(result.failure ? 1 : 0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    make(3);
+    EXPECT_EQ(open_ok()->last_committed(), 3U);
+    if (WEXITSTATUS(status) == 0) break;
+    ASSERT_EQ(WEXITSTATUS(status), FaultFileSystem::kDeathCode);
+    ++killed;
+  }
+  EXPECT_GE(killed, 3);
+}
+
+// Nothing was acknowledged before the creation ended, so nothing is known to be lost with it.
+TEST_F(RocksOpenTest, AWitnessTornInACreationIsWrittenAnew) {
+  make(0);
+  fs::remove(data_ + "/store_id");
+  write_file(data_ + "/acked_seq", "torn");
+  make(3);
+  EXPECT_EQ(open_ok()->last_committed(), 3U);
+  write_file(data_ + "/acked_seq", "torn");
+  EXPECT_EQ(refused().kind, FailureKind::kDamage) << "no longer a creation";
+}
+
 TEST_F(RocksOpenTest, RefusesANewerFormatInTheFile) {
   make(1);
   std::string identity = read_file(data_ + "/store_id");
@@ -174,7 +212,7 @@ TEST_F(RocksOpenTest, RefusesANewerFormatInTheDatabase) {
     auto record = store::decode_store_record(bytes);
     ASSERT_TRUE(record);
     record->format = store::kStoreFormat + 7;
-    ASSERT_TRUE(database.put_own(store::store_record_key(), store::encode(*record)).ok());
+    ASSERT_TRUE(database.put_own({{store::store_record_key(), store::encode(*record)}}).ok());
   });
   const Failure failure = refused();
   EXPECT_EQ(failure.kind, FailureKind::kConfig);
@@ -188,7 +226,7 @@ TEST_F(RocksOpenTest, RefusesAnOlderFormatThatNoStepUpgrades) {
     ASSERT_TRUE(database.get_own(store::store_record_key(), nullptr, &bytes).ok());
     auto record = store::decode_store_record(bytes);
     record->format = 0;
-    ASSERT_TRUE(database.put_own(store::store_record_key(), store::encode(*record)).ok());
+    ASSERT_TRUE(database.put_own({{store::store_record_key(), store::encode(*record)}}).ok());
   });
   const Failure failure = refused();
   EXPECT_EQ(failure.kind, FailureKind::kConfig);
