@@ -4,9 +4,20 @@
 #include <algorithm>
 #include <set>
 
+#include "model/keys.h"
 #include "model/keyspace.h"
+#include "model/records.h"
 
 namespace rota::sim {
+
+namespace {
+
+bool is_overdue(const Model::LiveLease& lease, std::int64_t wall_ms) {
+  const std::int64_t timeout_ms = lease.timeout_ms == model::kNoTimeout ? 0 : lease.timeout_ms;
+  return wall_ms - lease.granted_ms > std::max(10 * lease.ttl_ms, timeout_ms);
+}
+
+}  // namespace
 
 // What is loaded is what was committed, row by row: nothing lost, nothing that was never promised.
 void Checker::opened(const core::ShardStore& store, core::Now now, bool deletions_held) {
@@ -19,21 +30,88 @@ void Checker::opened(const core::ShardStore& store, core::Now now, bool deletion
   model_.compare_all();
   model_.restarted(std::max(now.wall_ms, model_.now_ms()), deletions_held);
   leases_.clear();
+  const std::int64_t wall_ms = std::max(now.wall_ms, model_.now_ms());
+  std::map<std::uint64_t, std::int64_t> left_ms;
   for (const auto& [token, live] : model_.live_leases()) {
-    LeaseClock::Lease lease;
-    lease.key = live.key;
-    lease.session_id = live.session_id;
-    lease.request_id = live.request_id;
-    lease.ttl_ms = live.ttl_ms;
-    lease.deadline_ms = now.mono_ms + live.ttl_ms;
-    lease.slack_ms = live.ttl_ms / 5;
-    if (live.timeout_ms != model::kNoTimeout) {
-      const std::int64_t wall = std::max(now.wall_ms, model_.now_ms());
-      const std::int64_t left = live.granted_ms + live.timeout_ms - wall;
-      lease.cap_ms = now.mono_ms + std::max(left, live.ttl_ms);
+    if (is_overdue(live, wall_ms) && !left_ms.contains(live.grant)) {
+      left_ms[live.grant] = overdue_left_ms(live, wall_ms, deletions_held);
     }
-    leases_.restore(token, lease);
   }
+  for (const auto& [token, live] : model_.live_leases()) {
+    const bool overdue = is_overdue(live, wall_ms);
+    restore(token, live, now, wall_ms, overdue ? left_ms.at(live.grant) : INT64_MAX);
+  }
+  for (auto& [grant, overdue] : overdue_) overdue.heard = false;
+}
+
+// A lease is live again with a full ttl (R1), or until the end that an earlier start gave it (R5).
+void Checker::restore(std::uint64_t token, const Model::LiveLease& live, core::Now now,
+                      std::int64_t wall_ms, std::int64_t left_ms) {
+  LeaseClock::Lease lease;
+  lease.key = live.key;
+  lease.session_id = live.session_id;
+  lease.request_id = live.request_id;
+  lease.grant = live.grant;
+  lease.ttl_ms = live.ttl_ms;
+  if (live.timeout_ms != model::kNoTimeout) {
+    lease.cap_ms = now.mono_ms + std::max(live.granted_ms + live.timeout_ms - wall_ms, live.ttl_ms);
+  }
+  const std::int64_t least_ms = std::min(live.ttl_ms, left_ms);
+  lease.deadline_ms = now.mono_ms + least_ms;
+  lease.slack_ms = std::min(live.ttl_ms + live.ttl_ms / 5, left_ms) - least_ms;
+  leases_.restore(token, lease);
+}
+
+// The row of the grant must say what the first start that found it overdue has given it, unless its
+// worker was heard of since; then it may be gone.
+std::int64_t Checker::overdue_left_ms(const Model::LiveLease& live, std::int64_t wall_ms,
+                                      bool deletions_held) {
+  const std::int64_t full_ms = live.ttl_ms + live.ttl_ms / 5;
+  const auto known = overdue_.find(live.grant);
+  const std::string name = "grant " + std::to_string(live.grant);
+  const auto* row = model_.row(core::Keyspace::kMeta, model::keys::overdue_grant(live.grant));
+  if (row == nullptr) {
+    if (known != overdue_.end() && !known->second.heard && last_seq_ > known->second.seq) {
+      context_.verdict.fail(17, name +
+                                    " was overdue at a start, nothing was heard of its worker, "
+                                    "and nothing stored says so");
+    }
+    overdue_[live.grant] = {wall_ms, last_seq_, false};
+    return full_ms;
+  }
+  model::OverdueGrant stored;
+  if (known == overdue_.end() || !model::decode(*row, &stored)) {
+    context_.verdict.fail(17, name + " is stored as overdue, and no start found it so");
+    return full_ms;
+  }
+  if (stored.ends_ms < known->second.found_ms + live.ttl_ms ||
+      stored.ends_ms > known->second.found_ms + full_ms) {
+    context_.verdict.fail(12, name + " was given another end than a ttl after the start");
+  }
+  if (deletions_held) {
+    overdue_[live.grant] = {wall_ms, last_seq_, false};
+    return full_ms;
+  }
+  context_.coverage.overdue();
+  return std::clamp<std::int64_t>(stored.ends_ms - wall_ms, 0, full_ms);
+}
+
+// A sign of the worker reached the engine.
+void Checker::hear(std::uint64_t token) {
+  const LeaseClock::Lease* lease = leases_.find(token);
+  if (lease == nullptr) return;
+  if (const auto it = overdue_.find(lease->grant); it != overdue_.end()) it->second.heard = true;
+}
+
+// The worker is told that its lease lasts: no start may find the row that ends it.
+void Checker::promised(std::uint64_t token) {
+  const LeaseClock::Lease* lease = leases_.find(token);
+  if (lease == nullptr || lease->grant == 0) return;
+  if (model_.row(core::Keyspace::kMeta, model::keys::overdue_grant(lease->grant)) != nullptr) {
+    context_.verdict.fail(
+        12, "token " + std::to_string(token) + " is renewed while its grant is stored as overdue");
+  }
+  overdue_.erase(lease->grant);
 }
 
 void Checker::applied(const core::Command& command, core::Now now) {
@@ -44,9 +122,13 @@ void Checker::applied(const core::Command& command, core::Now now) {
   calls_.emplace(command.call, command);
   if (const auto* beat = std::get_if<core::Heartbeat>(&command.body)) {
     for (const core::LeaseRef& ref : beat->leases) {
+      hear(ref.token);
       leases_.beat(ref, beat->session_id, now.mono_ms);
     }
   } else if (const auto* lease = std::get_if<core::LeaseJobs>(&command.body)) {
+    for (const auto& [token, one] : leases_.all()) {
+      if (one.request_id == lease->request_id) hear(token);
+    }
     leases_.repeat(*lease, now.mono_ms);
   }
 }
@@ -64,6 +146,7 @@ void Checker::answered_early(const core::Reply& reply, core::Now) {
   for (std::size_t i = 0; i < asked.leases.size() && context_.verdict.ok(); ++i) {
     const LeaseClock::Lease* lease = leases_.find(asked.leases[i].token);
     if (lease == nullptr) continue;
+    if (answer->items[i].beat == core::Beat::kRenewed) promised(asked.leases[i].token);
     const std::int64_t left = std::max<std::int64_t>(0, lease->deadline_ms - context_.mono_ms());
     const std::int64_t told = answer->items[i].renewed_for_ms;
     if (told < left || told > left + lease->slack_ms) {
@@ -127,7 +210,19 @@ void Checker::committed(const SealedTurn& sealed) {
     ++turns_since_;
   }
   model_.take(sealed, calls_);
-  for (const core::Reply& reply : turn.replies) calls_.erase(reply.call);
+  for (const core::Reply& reply : turn.replies) {
+    const auto call = calls_.find(reply.call);
+    if (const auto* answer = std::get_if<core::HeartbeatReply>(&reply.body);
+        answer != nullptr && call != calls_.end()) {
+      const auto& asked = std::get<core::Heartbeat>(call->second.body);
+      for (std::size_t i = 0; i < answer->items.size(); ++i) {
+        if (answer->items[i].beat != core::Beat::kLost) promised(asked.leases[i].token);
+      }
+    } else if (const auto* granted = std::get_if<core::LeaseReply>(&reply.body)) {
+      for (const core::GrantedJob& job : granted->jobs) promised(job.token);
+    }
+    if (call != calls_.end()) calls_.erase(call);
+  }
 }
 
 void Checker::died() {

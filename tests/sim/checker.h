@@ -39,12 +39,25 @@ class Checker final : public Watcher {
   std::string what_is_live() const;
 
  private:
+  // Of a grant that a start found overdue (R5).
+  struct Overdue {
+    std::int64_t found_ms = 0;  // the wall time of that start
+    core::CommitSeq seq = 0;    // before the batch that says so
+    bool heard = false;         // of its worker, since the last start
+  };
+  void restore(std::uint64_t token, const Model::LiveLease& live, core::Now now,
+               std::int64_t wall_ms, std::int64_t left_ms);
+  std::int64_t overdue_left_ms(const Model::LiveLease& live, std::int64_t wall_ms,
+                               bool deletions_held);
+  void hear(std::uint64_t token);
+  void promised(std::uint64_t token);
   void compare_store(const core::ShardStore& store, int invariant);
 
   Context& context_;
   Model model_;
   LeaseClock leases_;
   std::map<core::CallId, core::Command> calls_;
+  std::map<std::uint64_t, Overdue> overdue_;  // by grant
   core::CommitSeq last_seq_ = 0;
   std::uint32_t turns_since_ = 0;
 };

@@ -67,6 +67,7 @@ void Coverage::each(const Visit& visit) {
   visit(turns_);
   visit(crashes_);
   visit(full_checks_);
+  visit(overdue_);
 }
 
 void Coverage::add(const Coverage& other) { add_numbers(other.numbers()); }
@@ -146,6 +147,7 @@ std::string Coverage::table() const {
   row("committed turns", turns_);
   row("crashes", crashes_);
   row("full checks", full_checks_);
+  row("grants overdue again", overdue_);
   return out;
 }
 
@@ -182,6 +184,7 @@ std::vector<std::string> Coverage::zeros() const {
   want(turns_, "committed turns");
   want(crashes_, "crashes");
   want(full_checks_, "full checks");
+  want(overdue_, "grants overdue again");
   return out;
 }
 

@@ -41,6 +41,8 @@ class Coverage {
   void turn() { ++turns_; }
   void crash() { ++crashes_; }
   void full_check() { ++full_checks_; }
+  // A start met a grant that an earlier one had found overdue.
+  void overdue() { ++overdue_; }
 
   std::string table() const;
   // What should have been reached and was not.
@@ -63,6 +65,7 @@ class Coverage {
   std::uint64_t turns_ = 0;
   std::uint64_t crashes_ = 0;
   std::uint64_t full_checks_ = 0;
+  std::uint64_t overdue_ = 0;
 };
 
 }  // namespace rota::sim

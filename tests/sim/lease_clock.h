@@ -31,6 +31,7 @@ class LeaseClock {
     std::int64_t cap_stall_ms = 0;  // by which slow commits have moved the attempt timeout
     core::CommitSeq granted_seq = 0;
     std::int64_t slack_ms = 0;  // it may end so much later: the jitter after a start
+    std::uint64_t grant = 0;    // whose lease it is; 0: granted since the start
   };
 
   void clear() { leases_.clear(); }
@@ -47,7 +48,7 @@ class LeaseClock {
     leases_[job.token] = lease;
   }
   // After a start: live again with at least a full ttl, up to a fifth more, and not shortened by
-  // what the attempt had left.
+  // what the attempt had left; or with less, when its grant was overdue at an earlier start.
   void restore(std::uint64_t token, const Lease& lease) { leases_[token] = lease; }
   void end(std::uint64_t token) { leases_.erase(token); }
   void durable(core::CommitSeq seq, std::int64_t mono_ms) {

@@ -75,7 +75,8 @@ std::map<std::uint64_t, Model::LiveLease> Model::live_leases() const {
     const Job& job = jobs_.at(key);
     const Grant& grant = grants_.at(job.grant);
     LiveLease lease{key,          grant.session_id, grant.request_id,
-                    grant.ttl_ms, job.granted_ms,   model::kNoTimeout};
+                    grant.ttl_ms, job.granted_ms,   model::kNoTimeout,
+                    job.grant};
     for (const auto& [name, q] : queues_) {
       if (q.number == key.queue) {
         lease.timeout_ms = job.attempt_timeout.value_or(q.settings.attempt_timeout_ms);

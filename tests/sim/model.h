@@ -54,6 +54,8 @@ class Model {
   const Rows& rows() const { return rows_; }
   std::int64_t now_ms() const { return now_; }
   bool is_live(std::uint64_t token) const { return running_.contains(token); }
+  // As committed.
+  const std::string* row(core::Keyspace keyspace, const std::string& key) const;
   struct LiveLease {
     JobKey key;
     std::string session_id;
@@ -61,6 +63,7 @@ class Model {
     std::int64_t ttl_ms = 0;
     std::int64_t granted_ms = 0;
     std::int64_t timeout_ms = 0;
+    std::uint64_t grant = 0;
   };
   std::map<std::uint64_t, LiveLease> live_leases() const;
   std::vector<std::string> unfinished() const;  // a line for each job that has not ended
@@ -188,7 +191,6 @@ class Model {
   Queue* queue_of(const JobKey& key);
   std::uint64_t count(std::uint32_t queue, JobState state) const;
   std::uint64_t waiting(std::uint32_t queue) const;
-  const std::string* row(core::Keyspace keyspace, const std::string& key) const;
   const core::Batch::Change* change(core::Keyspace keyspace, const std::string& key) const;
   bool held() const { return step_.turn->deletions_held; }
 
