@@ -82,8 +82,8 @@ int file_fault(const std::string& path) {
 }
 
 // Between fork and exec in a process with threads: async-signal-safe calls only.
-[[noreturn]] void become(char* const* arguments, char* const* environment, pid_t parent, int input,
-                         int output, int error, int report) {
+[[noreturn]] void become(char* const* arguments, char* const* environment, const GroupGuard* guard,
+                         pid_t parent, int input, int output, int error, int report) {
   const auto give_up = [report] {
     const int number = errno;
     [[maybe_unused]] const ssize_t written = write(report, &number, sizeof(number));
@@ -93,6 +93,7 @@ int file_fault(const std::string& path) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The worker may have died before the signal was asked for.
   if (getppid() != parent) _exit(127);
+  if (guard != nullptr) guard->began(getpid());
   if (dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
       dup2(error, STDERR_FILENO) < 0) {
     give_up();
@@ -123,8 +124,8 @@ Result<Child> spawn(const Command& command) {
   const pid_t pid = fork();
   if (pid < 0) return failed(command.arguments[0], errno);
   if (pid == 0) {
-    become(raw_arguments.data(), raw_environment.data(), parent, input.read_end, output.write_end,
-           error.write_end, report.write_end);
+    become(raw_arguments.data(), raw_environment.data(), command.guard, parent, input.read_end,
+           output.write_end, error.write_end, report.write_end);
   }
   setpgid(pid, pid);  // here too: a signal to the group may come before the child gets to it
   close(Pipe::take(report.write_end));
@@ -134,6 +135,7 @@ Result<Child> spawn(const Command& command) {
   while ((got = read(report.read_end, &number, sizeof(number))) < 0 && errno == EINTR) {
   }
   if (got > 0) {
+    if (command.guard != nullptr) command.guard->ended(pid);
     while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }
     return failed(command.arguments[0], number);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bin/group_guard.h"
 #include "rota/error.h"
 
 namespace rota::worker {
@@ -14,6 +15,7 @@ namespace rota::worker {
 struct Command {
   std::vector<std::string> arguments{};    // the first is looked for on the PATH
   std::vector<std::string> environment{};  // NAME=VALUE, on top of the worker's own
+  const GroupGuard* guard = nullptr;       // is told of the command's group; it must outlive it
 };
 
 // A running command. Standard input, output and error are pipes that do not block.
@@ -23,11 +25,12 @@ struct Child {
   int input = -1, output = -1, error = -1;
 };
 
-// Starts a command in a process group of its own, which the kernel kills when this worker dies in
-// whatever way: the parent-death signal is tied to the calling thread, so call it from one that
-// lives as long as the process. An error says why the command could not be started: kUnavailable
-// while the machine is short of processes, memory or descriptors, else kInvalid: it is not there,
-// must not be executed, or its arguments and environment are too large.
+// Starts a command in a process group of its own. When this worker dies in whatever way, the kernel
+// kills the command, and the guard its whole group: the parent-death signal is tied to the calling
+// thread, so call it from one that lives as long as the process. An error says why the command
+// could not be started: kUnavailable while the machine is short of processes, memory or
+// descriptors, else kInvalid: it is not there, must not be executed, or its arguments and
+// environment are too large.
 Result<Child> spawn(const Command& command);
 
 // Why a command of this name cannot be started, as an errno (ENOENT, EACCES, ENOTDIR, ...); 0 when

@@ -55,8 +55,12 @@ void close_end(int& descriptor) {
 // One command from start to end: feeds it, reads it, stops it when told to.
 class Supervision {
  public:
-  Supervision(Child child, Context& context, Millis grace)
-      : child_(child), context_(context), grace_(grace), input_(context.job().payload) {}
+  Supervision(Child child, Context& context, Millis grace, const GroupGuard* guard)
+      : child_(child),
+        context_(context),
+        grace_(grace),
+        guard_(guard),
+        input_(context.job().payload) {}
   ~Supervision() {
     for (int* end : {&child_.input, &child_.output, &child_.error, &child_.pid_descriptor}) {
       close_end(*end);
@@ -97,6 +101,7 @@ class Supervision {
   // the group's number from being given to somebody else.
   int end() {
     kill(-child_.pid, SIGKILL);
+    if (guard_ != nullptr) guard_->ended(child_.pid);
     int status = 0;
     while (waitpid(child_.pid, &status, 0) < 0 && errno == EINTR) {
     }
@@ -186,6 +191,7 @@ class Supervision {
   Child child_;
   Context& context_;
   const Millis grace_;
+  const GroupGuard* const guard_;
   std::string_view input_;
   internal::Event told_;
   std::optional<BootTime> kill_at_;
@@ -249,23 +255,26 @@ std::vector<std::string> environment_of(const Job& job) {
 }
 
 ExecHandler::ExecHandler(std::vector<std::string> command, Millis grace,
-                         std::vector<std::string> environment, internal::LogFunction log)
+                         std::vector<std::string> environment, internal::LogFunction log,
+                         const GroupGuard* guard)
     : command_(std::move(command)),
       environment_(std::move(environment)),
       grace_(grace),
+      guard_(guard),
       warnings_(log ? std::move(log) : [](int, std::string_view) {}) {
   signal(SIGPIPE, SIG_IGN);  // a command that does not read its input is no reason to end
 }
 
 Outcome ExecHandler::operator()(Context& context) {
-  Command command{.arguments = command_, .environment = environment_of(context.job())};
+  Command command{
+      .arguments = command_, .environment = environment_of(context.job()), .guard = guard_};
   command.environment.insert(command.environment.end(), environment_.begin(), environment_.end());
   auto child = spawner_.start(command);
   if (!child) {
     if (child.error().code != Code::kInvalid) return put_off(context, child.error().message);
     return Outcome::fail(child.error().message).with_type("spawn");
   }
-  Supervision supervision(*child, context, grace_);
+  Supervision supervision(*child, context, grace_, guard_);
   const int status = supervision.run();
   return to_outcome(status, std::move(supervision));
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "bin/group_guard.h"
 #include "bin/spawner.h"
 #include "rota/worker.h"
 #include "src/line_budget.h"
@@ -21,9 +22,11 @@ class ExecHandler {
  public:
   // `grace`: between TERM and KILL, cut so that all is over when the lease is. Ignores SIGPIPE in
   // this process from here on. `environment`: NAME=VALUE, for the command of every job. `log`: gets
-  // a warning for each job that is put off, within bounds.
+  // a warning for each job that is put off, within bounds. `guard`: sees to it that no command
+  // outlives this process; it must outlive the handler.
   ExecHandler(std::vector<std::string> command, Millis grace,
-              std::vector<std::string> environment = {}, internal::LogFunction log = {});
+              std::vector<std::string> environment = {}, internal::LogFunction log = {},
+              const GroupGuard* guard = nullptr);
   ~ExecHandler() { warnings_.flush(); }
 
   Outcome operator()(Context& context);
@@ -33,6 +36,7 @@ class ExecHandler {
 
   const std::vector<std::string> command_, environment_;
   const Millis grace_;
+  const GroupGuard* const guard_;
   internal::LineBudget warnings_;
   Spawner spawner_;
 };

@@ -221,6 +221,9 @@ int run_exec(const CLI::App& exec_options, const Arguments& arguments) {
   if (auto ok = check_early(arguments, worker_options); !ok) return fail(exec_options, ok.error());
   const rota::ClientOptions options = {
       .address = arguments.server, .name_space = arguments.name_space, .log = print_log};
+  // Before the first thread is started.
+  const auto guard = rota::worker::GroupGuard::start();
+  if (!guard) return fail(exec_options, guard.error());
   std::string address;
   {
     auto raw = rota::internal::RawClient::create(options);
@@ -232,7 +235,7 @@ int run_exec(const CLI::App& exec_options, const Arguments& arguments) {
   if (!client) return fail(exec_options, client.error());
   auto exec = std::make_shared<rota::worker::ExecHandler>(
       arguments.command, rota::internal::stop_grace(ttl),
-      std::vector<std::string>{"ROTA_ADDRESS=" + address}, print_log);
+      std::vector<std::string>{"ROTA_ADDRESS=" + address}, print_log, &*guard);
   rota::Worker worker(*client, worker_options);
   worker.handle_any([exec](rota::Context& context) { return (*exec)(context); });
   g_worker = &worker;

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -46,6 +47,7 @@ class Process {
     if (pid_ > 0) end(SIGKILL);
     unlink(log_file_.c_str());
   }
+  pid_t pid() const { return pid_; }
   // What it has written to standard error.
   std::string log() const {
     std::ifstream file(log_file_);
@@ -246,25 +248,48 @@ TEST(ExecProcessTest, TermGivesBackWhatCannotFinish) {
   EXPECT_TRUE(server.finished[0].outcome().has_release());
 }
 
-TEST(ExecProcessTest, ChildOfAKilledWorkerIsGoneWithinASecond) {
+// The children of a process, as the kernel lists them.
+std::vector<pid_t> children_of(pid_t pid) {
+  const std::string task = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid);
+  std::ifstream list(task + "/children");
+  return {std::istream_iterator<pid_t>(list), {}};
+}
+
+// The command, and what it has started: a shell that waits for its last command is the usual case.
+TEST(ExecProcessTest, NothingOfAKilledWorkersCommandsIsLeftAfterASecond) {
   FakeServer server;
   server.give("k");
   const std::string file = ::testing::TempDir() + "rota-child-" + std::to_string(getpid());
-  Process worker(
-      {"exec", "--server", server.address(), "--queue", "q", "--", "sh", "-c",
-       "echo $$ > '" + file + ".new' && mv '" + file + ".new' '" + file + "'; exec sleep 1000"});
-  pid_t child = 0;
+  Process worker({"exec", "--server", server.address(), "--queue", "q", "--", "sh", "-c",
+                  "trap '' TERM INT HUP; sleep 1000 & echo $$ $! > '" + file + ".new' && mv '" +
+                      file + ".new' '" + file + "'; sleep 1000; echo done"});
+  pid_t shell = 0, background = 0;
   ASSERT_TRUE(server.wait_until([&] { return server.live.size() == 1; }));
   ASSERT_TRUE(server.wait_until([&] {
-    std::ifstream(file) >> child;
-    return child > 0;
+    std::ifstream(file) >> shell >> background;
+    return background > 0 && children_of(shell).size() == 2;
   }));
-  ASSERT_TRUE(is_running(child));
+  std::vector<pid_t> all = children_of(shell);
+  all.push_back(shell);
+  EXPECT_EQ(std::count(all.begin(), all.end(), background), 1);
   worker.end(SIGKILL);
   const auto killed = std::chrono::steady_clock::now();
-  EXPECT_TRUE(server.wait_until([&] { return !is_running(child); }));
+  for (const pid_t pid : all) {
+    EXPECT_TRUE(server.wait_until([&] { return !is_running(pid); })) << pid << " of " << shell;
+  }
   EXPECT_LT(std::chrono::steady_clock::now() - killed, 1s);
   unlink(file.c_str());
+}
+
+TEST(ExecProcessTest, AWorkerThatEndsLeavesNoProcess) {
+  FakeServer server;
+  server.give("k");
+  Process worker({"exec", "--server", server.address(), "--queue", "q", "--", "true"});
+  ASSERT_TRUE(server.wait_until([&] { return server.finished.size() == 1; }));
+  const std::vector<pid_t> children = children_of(worker.pid());
+  EXPECT_FALSE(children.empty()) << "the guard";
+  EXPECT_EQ(worker.end(SIGTERM), 0);
+  for (const pid_t pid : children) EXPECT_FALSE(is_running(pid));
 }
 
 TEST(ExecProcessTest, UsageAndMissingServer) {
