@@ -63,12 +63,13 @@ void LogReplay::ColumnFamilyLogNumberMap(const std::map<std::uint32_t, std::uint
   const auto state = log_numbers.find(kStateFamily);
   state_log_ = state == log_numbers.end() ? 0 : state->second;
   files_ = names_of(log_files(path_, first_log_));
-  verdict_ = judge_logs(path_, first_log_);
+  look_ = look_at_logs(path_, first_log_);
 }
 
 bool LogReplay::behind_damage(std::uint64_t log_number) {
-  if (!verdict_ || log_number < verdict_->log_number) return false;
-  return log_number > verdict_->log_number || ++batches_in_damaged_ > verdict_->batches_before;
+  const auto& verdict = look_.verdict;
+  if (!verdict || log_number < verdict->log_number) return false;
+  return log_number > verdict->log_number || ++batches_in_damaged_ > verdict->batches_before;
 }
 
 bool LogReplay::may_be_first(std::uint64_t log_number, const rocksdb::WriteBatch& batch,

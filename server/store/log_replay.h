@@ -43,7 +43,8 @@ class LogReplay final : public rocksdb::WalFilter {
   // The logs that are needed, with their sizes, for a sentence; empty when there are none.
   const std::string& files() const { return files_; }
   // What the logs look like from first_log() on.
-  const std::optional<LogVerdict>& verdict() const { return verdict_; }
+  const std::optional<LogVerdict>& verdict() const { return look_.verdict; }
+  const std::optional<LogDamage>& cut_off() const { return look_.cut_off; }
 
  private:
   bool behind_damage(std::uint64_t log_number);
@@ -54,7 +55,7 @@ class LogReplay final : public rocksdb::WalFilter {
   std::uint64_t first_log_ = 0;
   std::uint64_t state_log_ = 0;  // the oldest that the family of the commit records needs
   std::string files_;
-  std::optional<LogVerdict> verdict_;
+  LogLook look_;
   std::uint64_t batches_in_damaged_ = 0;
   bool begun_ = false;
   bool begin_is_missing_ = false;

@@ -100,10 +100,13 @@ class Walk {
     std::ifstream in(path, std::ios::binary);
     std::string block(kBlockBytes, '\0');
     zeros_.reset();
+    cut_off_.reset();
+    open_batch_.reset();
     for (std::uint64_t begin = 0; in && !good_after_; begin += kBlockBytes) {
       in.read(block.data(), static_cast<std::streamsize>(block.size()));
       look_at(path, begin, std::string_view(block.data(), static_cast<std::size_t>(in.gcount())));
     }
+    if (open_batch_) cut_off_ = open_batch_;
   }
   const std::optional<LogDamage>& damage() const { return damage_; }
   const std::optional<LogDamage>& good_after() const { return good_after_; }
@@ -112,6 +115,8 @@ class Walk {
   std::uint64_t batches() const { return batches_; }
   // Where the last file ends in zeros.
   const std::optional<LogDamage>& zeros() const { return zeros_; }
+  // Where the last file ends within a batch.
+  const std::optional<LogDamage>& cut_off() const { return cut_off_; }
 
  private:
   void look_at(const std::string& path, std::uint64_t begin, std::string_view block) {
@@ -124,7 +129,10 @@ class Walk {
         good_after_ = LogDamage{path, begin + at};
         return;
       }
-      if (record.look == Look::kCutOff) return;
+      if (record.look == Look::kCutOff) {
+        cut_off_ = LogDamage{path, begin + at};
+        return;
+      }
       if (record.look == Look::kZeros) {
         if (all_zero(block.substr(at))) {
           if (!zeros_) zeros_ = LogDamage{path, begin + at};
@@ -138,7 +146,13 @@ class Walk {
         return search(path, begin, block, at + 1);
       }
       if (!damage_ && (record.type == kFull || record.type == kLast)) ++batches_;
+      if (record.type == kFirst) open_batch_ = LogDamage{path, begin + at};
+      if (record.type == kFull || record.type == kLast) open_batch_.reset();
       at += record.bytes;
+    }
+    // A piece of a header; the rest of a whole block is padding.
+    if (at < block.size() && block.size() < kBlockBytes && !all_zero(block.substr(at))) {
+      cut_off_ = LogDamage{path, begin + at};
     }
   }
 
@@ -167,6 +181,8 @@ class Walk {
   std::optional<LogDamage> damage_;
   std::optional<LogDamage> good_after_;
   std::optional<LogDamage> zeros_;
+  std::optional<LogDamage> cut_off_;
+  std::optional<LogDamage> open_batch_;  // begun and not ended so far
   std::uint64_t number_ = 0;
   std::uint64_t batches_ = 0;
 };
@@ -220,14 +236,17 @@ std::vector<std::string> log_files(const std::string& database_path, std::uint64
   return files;
 }
 
-std::optional<LogVerdict> judge_logs(const std::string& database_path, std::uint64_t first_log) {
+LogLook look_at_logs(const std::string& database_path, std::uint64_t first_log) {
   Walk walk;
   for (const std::string& file : log_files(database_path, first_log)) {
     walk.file(file, log_number(file));
   }
-  const auto& damage = walk.damage() ? walk.damage() : walk.zeros();
-  if (!damage) return std::nullopt;
-  return LogVerdict{*damage, walk.number(), walk.batches(), walk.good_after()};
+  LogLook look;
+  look.cut_off = walk.cut_off();
+  if (const auto& damage = walk.damage() ? walk.damage() : walk.zeros()) {
+    look.verdict = LogVerdict{*damage, walk.number(), walk.batches(), walk.good_after()};
+  }
+  return look;
 }
 
 }  // namespace rota::store

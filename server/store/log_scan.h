@@ -42,9 +42,15 @@ struct LogVerdict {
   std::optional<LogDamage> good_after;
 };
 
+struct LogLook {
+  std::optional<LogVerdict> verdict;  // nothing when no log is damaged
+  // Where the last batch begins, or the last piece of it, when the last log ends within it: a write
+  // that was under way at a crash, as a rule, which RocksDB leaves out without a word.
+  std::optional<LogDamage> cut_off;
+};
+
 // The logs of a database in the order in which they were written, from `first_log` on: what is
-// older is no longer needed. Nothing when none is damaged. Reads them whole; a file that cannot be
-// read ends there.
-std::optional<LogVerdict> judge_logs(const std::string& database_path, std::uint64_t first_log);
+// older is no longer needed. Reads them whole; a file that cannot be read ends there.
+LogLook look_at_logs(const std::string& database_path, std::uint64_t first_log);
 
 }  // namespace rota::store

@@ -130,7 +130,7 @@ class Opening {
       if (auto stopped = torn->put_back()) return stopped;
       return failure;
     }
-    torn_log_ = torn->text();
+    torn_log_ = torn_log_.empty() ? torn->text() : torn->text() + "; " + torn_log_;
     return std::nullopt;
   }
 
@@ -138,7 +138,11 @@ class Opening {
     rocks.replay = std::make_shared<LogReplay>(rocks.path);
     std::optional<Failure> failure;
     database_ = open_rocks(rocks, file_system_, &failure);
-    if (!failure || failure->kind != FailureKind::kDamage || creating_) return failure;
+    if (!failure) {
+      if (const auto& end = rocks.replay->cut_off()) torn_log_ = text_of_cut_off(*end);
+      return failure;
+    }
+    if (failure->kind != FailureKind::kDamage || creating_) return failure;
     return open_up_to_damage(rocks, std::move(*failure));
   }
 
@@ -202,6 +206,15 @@ class Opening {
     const auto commit = decode_commit_record(bytes);
     if (!commit) return std::nullopt;
     return commit->seq;
+  }
+
+  // The witness may be a second old, so an acknowledged batch that a disk cut off looks alike.
+  static std::string text_of_cut_off(const LogDamage& end) {
+    return "the log " + end.file + " ends within a batch, at offset " + std::to_string(end.offset) +
+           ": a write that was under way when the server ended, " +
+           "which is left out; after an orderly stop, or when only the server was killed, this "
+           "is " +
+           "damage";
   }
 
   bool accepted(core::CommitSeq last_good_seq) const {

@@ -115,6 +115,31 @@ TEST_F(RocksTornLogTest, AnUnacknowledgedLastBatchWithWrongBytesIsLeftOutAndKept
   }
 }
 
+// RocksDB says nothing of such an end; the operator is told.
+TEST_F(RocksTornLogTest, ALastBatchCutOffByTheEndOfTheFileIsLeftOutAndNamed) {
+  make(7);
+  const std::string copy = directory_ / "whole";
+  fs::copy(data_, copy, fs::copy_options::recursive);
+  EXPECT_TRUE(open_ok().info.torn_log.empty());
+  // In its last record, in the header of that, and where its first record ends with a block.
+  constexpr std::size_t block_end = 32'768;
+  ASSERT_GT(bytes_.size(), block_end);
+  ASSERT_LT(bytes_.size() - block_end, 5'000U) << "the last batch stands in one block";
+  for (const std::size_t size : {bytes_.size() - 1, block_end + 3, block_end}) {
+    SCOPED_TRACE(size);
+    fs::remove_all(data_);
+    fs::copy(copy, data_, fs::copy_options::recursive);
+    truncate_file(log_, size);
+    auto result = open_ok();
+    ASSERT_NE(result.store, nullptr);
+    expect_exactly(*result.store, 6);
+    EXPECT_THAT(result.info.torn_log, AllOf(HasSubstr(log_), HasSubstr("ends within a batch")));
+    commit(*result.store, 1);
+    result = {};
+    EXPECT_TRUE(open_ok().info.torn_log.empty());
+  }
+}
+
 TEST_F(RocksTornLogTest, AnAcknowledgedLastBatchIsNeverTakenForTorn) {
   {
     auto result = open_ok();
