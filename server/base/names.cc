@@ -140,7 +140,7 @@ std::optional<Error> check_duration(std::string_view field, std::int64_t value_m
 std::string format_bytes(std::int64_t bytes) {
   const auto in_unit = [bytes](std::int64_t unit, std::string_view name) {
     // One decimal when it is not a whole number, rounded up: a size over a limit never looks equal.
-    const std::int64_t tenths = (bytes * 10 + unit - 1) / unit;
+    const std::int64_t tenths = bytes / unit * 10 + (bytes % unit * 10 + unit - 1) / unit;
     std::string text = std::to_string(tenths / 10);
     if (tenths % 10 != 0) text.append(".").append(std::to_string(tenths % 10));
     return text.append(" ").append(name);

@@ -97,6 +97,7 @@ TEST(FormatBytes, NeverMakesALargerSizeLookEqual) {
   EXPECT_EQ(format_bytes(256 * kKiB + 1), "256.1 KiB");
   EXPECT_EQ(format_bytes(312 * kKiB), "312 KiB");
   EXPECT_EQ(format_bytes(8 * kMiB), "8 MiB");
+  EXPECT_EQ(format_bytes(INT64_MAX), "8796093022208 MiB");
 }
 
 }  // namespace

@@ -134,14 +134,17 @@ TEST(ExecHandlerTest, AMissingCommandIsAFailedAttempt) {
   EXPECT_TRUE(lines.all().empty()) << "the worker tells of failed attempts";
 }
 
-// No descriptor can be made while it lives.
+// Too few descriptors for the pipes of a command can be made while it lives. A sanitizer needs two
+// to look at an object.
 class NoMoreFiles {
  public:
   NoMoreFiles() {
     getrlimit(RLIMIT_NOFILE, &before_);
-    rlimit none = before_;
-    none.rlim_cur = 0;
-    setrlimit(RLIMIT_NOFILE, &none);
+    const int first_free = dup(STDIN_FILENO);
+    close(first_free);
+    rlimit few = before_;
+    few.rlim_cur = static_cast<rlim_t>(first_free) + 4;
+    setrlimit(RLIMIT_NOFILE, &few);
   }
   ~NoMoreFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
 
