@@ -72,9 +72,10 @@ bool LogReplay::behind_damage(std::uint64_t log_number) {
   return log_number > verdict->log_number || ++batches_in_damaged_ > verdict->batches_before;
 }
 
+// The begin of an epoch stands alone, and before batch 1 there is none that could be missing.
 bool LogReplay::may_be_first(std::uint64_t log_number, const rocksdb::WriteBatch& batch,
-                             bool has_commit) const {
-  return log_number == state_log_ || !has_commit || batch.Count() == 1;
+                             const std::optional<CommitRecord>& commit) const {
+  return log_number == state_log_ || !commit || commit->seq == 0 || batch.Count() == 1;
 }
 
 rocksdb::WalFilter::WalProcessingOption LogReplay::LogRecordFound(unsigned long long log_number,
@@ -88,7 +89,7 @@ rocksdb::WalFilter::WalProcessingOption LogReplay::LogRecordFound(unsigned long 
   if (log_number < state_log_) return WalProcessingOption::kContinueProcessing;
   FindCommit find;
   if (!batch.Iterate(&find).ok()) return WalProcessingOption::kContinueProcessing;
-  if (!begun_ && !may_be_first(log_number, batch, find.found.has_value())) {
+  if (!begun_ && !may_be_first(log_number, batch, find.found)) {
     begin_is_missing_ = true;
     gap_ = "the log before " + file +
            " has lost what it held, or is missing: " + text_of(*find.found) +

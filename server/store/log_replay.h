@@ -49,7 +49,7 @@ class LogReplay final : public rocksdb::WalFilter {
  private:
   bool behind_damage(std::uint64_t log_number);
   bool may_be_first(std::uint64_t log_number, const rocksdb::WriteBatch& batch,
-                    bool has_commit) const;
+                    const std::optional<CommitRecord>& commit) const;
 
   const std::string path_;
   std::uint64_t first_log_ = 0;
