@@ -373,9 +373,14 @@ BulkSummary BulkEnqueue::run(int in, std::FILE* out) {
       error.reason = "INPUT_UNREADABLE";
       error.message = fmt::format("standard input: {}", std::strerror(errno));
       summary_.stopped = error;
+    } else if (got == LineReader::Got::kEndless) {
+      Error error = usage_error("", fmt::format("line {} has no end: nothing behind it was read",
+                                                reader_->line_number()));
+      error.reason = "INPUT_UNREADABLE";
+      summary_.stopped = error;
     } else if (open_ && batches_.empty() && options_.request_id.empty()) {
       send_batch();
-    } else {
+    } else if (got == LineReader::Got::kNotYet) {
       wait(true);
     }
   }

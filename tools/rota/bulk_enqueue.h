@@ -59,7 +59,7 @@ class BulkEnqueue {
   //   {"id": "...", "created": true}
   //   {"line": 7, "error": {"reason": "...", "field": "...", "message": "..."}}
   // Returns early, with everything in flight answered, when a call failed as a whole because the
-  // server is away, or when stop() was called.
+  // server is away, when stop() was called, or when a line that is too long has no end.
   BulkSummary run(int in, std::FILE* out);
 
   // From a signal handler: no more is read, what is in flight is waited for.

@@ -129,6 +129,10 @@ class Feed {
   }
   BulkSummary finish() {
     close_input();
+    return wait();
+  }
+  // Until it ends by itself.
+  BulkSummary wait() {
     thread_.join();
     return summary_;
   }
@@ -312,6 +316,44 @@ TEST(BulkEnqueue, GoesOnAfterAnOverload) {
   EXPECT_FALSE(summary.stopped);
   EXPECT_EQ(summary.created, 1);
   EXPECT_EQ(summary.refused, 1);
+}
+
+TEST(BulkEnqueue, ASignalEndsALineThatIsTooLong) {
+  Calls calls;
+  calls.hold();
+  Feed run(calls, {});
+  // Over the limit of a line, and no end of it: what came before it is sent meanwhile.
+  const std::string piece(1024 * 1024, 'x');
+  run.put(job_line(1));
+  for (int i = 0; i < 40; ++i) run.put(piece);
+  ASSERT_TRUE(calls.wait_for(1));
+  BulkEnqueue::stop(SIGTERM);
+  calls.answer();
+  const BulkSummary summary = run.wait();  // with its input still open
+  EXPECT_EQ(summary.code, 143);
+  EXPECT_EQ(summary.created, 1);
+  const auto lines = run.lines();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0]["id"], "id1");
+  EXPECT_EQ(lines[1]["line"], 2);
+  EXPECT_EQ(lines[1]["error"]["reason"], "INVALID_FIELD");
+}
+
+TEST(BulkEnqueue, ALineWithoutAnEndEndsTheCommand) {
+  const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(zeros, 0);
+  Calls calls;
+  Capture out;
+  BulkEnqueue bulk(calls.sender(), {});
+  const BulkSummary summary = bulk.run(zeros, out.file());
+  close(zeros);
+  EXPECT_EQ(summary.code, 2);
+  ASSERT_TRUE(summary.stopped);
+  EXPECT_EQ(summary.stopped->reason, "INPUT_UNREADABLE");
+  EXPECT_EQ(summary.stopped->message, "line 1 has no end: nothing behind it was read");
+  EXPECT_TRUE(calls.requests().empty());
+  const auto line = nlohmann::json::parse(out.text());  // one line
+  EXPECT_EQ(line["line"], 1);
 }
 
 TEST(BulkEnqueue, ASignalEndsTheInputAndKeepsTheAcknowledgements) {
