@@ -29,7 +29,7 @@ void add_queue(CLI::App& app, std::string& queue) {
 }
 
 void add_yes(CLI::App& app, Context& context) {
-  app.add_flag("-y,--yes", context.yes, "Do not ask");
+  app.add_flag("-y,--yes", context.yes, "Do not ask; must be given where nobody can be asked");
 }
 
 // --- list, get
@@ -310,8 +310,7 @@ int run_purge(Context& context, const NameArguments& arguments) {
   auto sure = context.confirm(
       fmt::format("remove {} waiting in queue {}",
                   count_of(count.ready() + count.scheduled() + count.blocked(), "job"),
-                  base::quoted(arguments.queue)),
-      true);
+                  base::quoted(arguments.queue)));
   if (!sure) return context.fail(sure.error());
   v1::PurgeQueueRequest request;
   request.set_request_id(arguments.request_id);
@@ -353,7 +352,7 @@ Action define_delete(CLI::App& app, Context& context) {
   add_yes(app, context);
   return [arguments, &context]() -> int {
     auto sure = context.confirm(
-        fmt::format("delete queue {} with its final jobs", base::quoted(arguments->queue)), true);
+        fmt::format("delete queue {} with its final jobs", base::quoted(arguments->queue)));
     if (!sure) return context.fail(sure.error());
     v1::DeleteQueueRequest request;
     request.set_queue(arguments->queue);

@@ -512,10 +512,10 @@ Action define_resume(CLI::App& app, Context& context) {
 Action define_delete(CLI::App& app, Context& context) {
   auto id = std::make_shared<std::string>();
   add_id(app, *id);
-  app.add_flag("-y,--yes", context.yes, "Do not ask");
+  app.add_flag("-y,--yes", context.yes, "Do not ask; must be given where nobody can be asked");
   return [id, &context]() -> int {
     auto sure = context.confirm(
-        fmt::format("delete scheduler {}; its jobs and run records stay", base::quoted(*id)), true);
+        fmt::format("delete scheduler {}; its jobs and run records stay", base::quoted(*id)));
     if (!sure) return context.fail(sure.error());
     v1::DeleteSchedulerRequest request;
     request.set_scheduler_id(*id);

@@ -200,12 +200,19 @@ TEST(CommandLine, ARefusedConnectionIsReportedAtOnce) {
 }
 
 TEST(CommandLine, DestructiveVerbsNeedYesWhereNobodyCanBeAsked) {
-  for (const auto& words : std::vector<std::vector<std::string>>{
-           {"job", "delete", "0g7m2"}, {"queue", "delete", "q"}, {"scheduler", "delete", "s"}}) {
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"job", "delete", "0g7m2"},
+                                             {"job", "cancel", "0g7m2", "0g7m3"},
+                                             {"queue", "delete", "q"},
+                                             {"scheduler", "delete", "s"}}) {
     const Ran ran = run(words);
     EXPECT_EQ(ran.code, 2);
-    EXPECT_TRUE(contains(ran.err, "--yes")) << ran.err;
+    EXPECT_TRUE(contains(ran.err, "--yes: must be given where nobody can be asked")) << ran.err;
+    EXPECT_TRUE(contains(run({words[0], words[1], "--help"}).out,
+                         "must be given where nobody can be asked"));
   }
+  // One job named by hand is cancelled without a question: this one only meets no server.
+  EXPECT_EQ(run({"job", "cancel", "0g7m2", "--server", "127.0.0.1:1"}).code, 6);
 }
 
 TEST(CommandLine, BehindTheMarkAllWordsAreArguments) {
