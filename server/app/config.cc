@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/config.h"
 
+#include <sys/stat.h>
 #include <toml++/toml.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
 #include <optional>
 
+#include "base/names.h"
 #include "base/suggest.h"
 #include "base/utf8.h"
 
@@ -222,9 +229,40 @@ Status apply_table(Config& config, const std::string& path, const toml::table& t
   return {};
 }
 
+// Far above what all options with comments need; bounds what a wrong path can make us read.
+constexpr std::size_t kFileBytesMax = 1024 * 1024;
+
+// The text of a configuration file. A pipe is one too: a shell's <(command).
+Result<std::string> read_file(const std::string& path) {
+  const auto refuse = [&path](const std::string& why) { return base::invalid_field(path, why); };
+  const auto fault = [&] { return refuse("cannot be read: " + std::string(std::strerror(errno))); };
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return fault();
+  if (S_ISDIR(info.st_mode)) return refuse("is a directory; a configuration is one file");
+  if (!S_ISREG(info.st_mode) && !S_ISFIFO(info.st_mode)) {
+    return refuse("is neither a file nor a pipe");
+  }
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
+                                                             &std::fclose);
+  if (!file) return fault();
+  std::string text;
+  std::array<char, 16 * 1024> piece{};
+  while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get())) {
+    text.append(piece.data(), got);
+    if (text.size() > kFileBytesMax) {
+      return refuse("has more than " + base::format_bytes(kFileBytesMax) +
+                    ", which no configuration needs");
+    }
+  }
+  if (std::ferror(file.get()) != 0) return fault();
+  return text;
+}
+
 Status apply_file(Config& config, const std::string& path) {
+  const auto text = read_file(path);
+  if (!text) return text.error();
   try {
-    return apply_table(config, path, toml::parse_file(path), "");
+    return apply_table(config, path, toml::parse(*text, path), "");
   } catch (const toml::parse_error& error) {
     const auto line = error.source().begin.line;
     return base::invalid_field(line == 0 ? path : place_in_file(path, error.source()),

@@ -40,8 +40,9 @@ Environment process_environment();
 
 // Reads `args` (without the program's name), `environment` and the file that they name. No option
 // is accepted that the table does not have; the error suggests the nearest. INVALID_FIELD with the
-// flag, variable or file position in `field` for anything that cannot be read; MISSING_FIELD when
-// kServe has no data directory.
+// flag, variable or file position in `field` for anything that cannot be read, or a configuration
+// file that is a directory, a device or larger than 1 MiB; MISSING_FIELD when kServe has no data
+// directory.
 base::Result<Config> load_config(const std::vector<std::string>& args,
                                  const Environment& environment);
 

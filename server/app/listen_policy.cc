@@ -166,8 +166,14 @@ std::optional<std::string> probe_bind(const HostPort& listen) {
   const int error = bound != 0 || ::listen(fd, 1) != 0 ? errno : 0;
   close(fd);
   if (error == 0) return std::nullopt;
-  if (error == EADDRINUSE) return "another process listens on " + listen.to_string();
-  return listen.to_string() + ": " + std::generic_category().message(error);
+  const std::string address = listen.to_string();
+  if (error == EADDRINUSE) {
+    return "another process listens on " + address + "; stop it, or choose another with --listen";
+  }
+  if (error == EADDRNOTAVAIL) {
+    return address + ": no interface of this host has that address; choose another with --listen";
+  }
+  return address + ": " + std::generic_category().message(error) + "; choose another with --listen";
 }
 
 }  // namespace rota::app

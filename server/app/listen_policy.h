@@ -43,7 +43,8 @@ base::Result<std::vector<Interface>> host_interfaces();
 std::optional<std::string> refuse_listen(const HostPort& listen, bool allow_plaintext_private,
                                          const std::vector<Interface>& interfaces);
 
-// Null: the port can be bound now. Else why not; for a quick answer before anything is opened.
+// Null: the port can be bound now. Else why not and what to do; for a quick answer before anything
+// is opened.
 std::optional<std::string> probe_bind(const HostPort& listen);
 
 }  // namespace rota::app

@@ -94,7 +94,7 @@ std::optional<Stop> Server::check_address() {
     return Stop{kExitConfig, "configuration: listen: " + *why};
   }
   if (const auto why = probe_bind(listen_)) {
-    return Stop{kExitInUse, "address: " + *why + "; stop it, or choose another with --listen"};
+    return Stop{kExitInUse, "address: " + *why};
   }
   facts_.plaintext_private = classify(listen_.host) != AddressKind::kLoopback;
   return std::nullopt;

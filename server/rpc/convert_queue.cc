@@ -27,6 +27,7 @@ std::optional<Error> read_age(const char* field, bool given, const google::proto
   if (*ms != 0) {
     if (auto fault = base::check_duration(path, *ms, limits::kRetentionAgeMsMin,
                                           limits::kRetentionAgeMsMax)) {
+      fault->message += ", or 0s to keep nothing";
       return fault;
     }
   }

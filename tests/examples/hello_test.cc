@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include <cstdio>
+#include <future>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "rota/testing.h"
 
@@ -43,6 +45,30 @@ TEST_F(HelloTest, Cpp) {
   const Ended ended = run(ROTA_HELLO_BINARY);
   EXPECT_EQ(ended.status, 0) << ended.output;
   EXPECT_NE(ended.output.find("hello world"), std::string::npos) << ended.output;
+}
+
+// As after the README's first job, whose worker stays on the queue.
+TEST_F(HelloTest, CppSeesWhatAnotherWorkerDid) {
+  auto client = Client::create({.address = server_->address()});
+  ASSERT_TRUE(client);
+  ASSERT_TRUE(client->declare_queue({.name = "hello"}));
+  Worker other(*client, {.queues = {"hello"}, .id = "other"});
+  std::promise<void> asked;
+  other.handle("first", [&](Context&) {
+    asked.set_value();
+    return Outcome::succeed();
+  });
+  other.handle("greet", [](Context& ctx) { return Outcome::succeed("hi " + ctx.job().payload); });
+  std::jthread works([&] { EXPECT_TRUE(other.run()); });
+  EXPECT_TRUE(client->enqueue({.queue = "hello", .kind = "first"}));
+  // From here on it waits for the queue, before the example does.
+  EXPECT_EQ(asked.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  const Ended ended = run(ROTA_HELLO_BINARY);
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  const bool by_other = ended.output == "hi world\ndone by other\n";
+  const bool by_itself = ended.output.rfind("hello world\ndone by ", 0) == 0;
+  EXPECT_TRUE(by_other || by_itself) << ended.output;
+  other.stop();
 }
 
 TEST_F(HelloTest, Shell) {

@@ -31,6 +31,7 @@ constexpr std::size_t kExactFrom = 64 * 1024;  // from here on a job is measured
 constexpr std::size_t kWriteBytes = 256 * 1024;
 
 std::atomic<int> g_signal{0};
+std::atomic<int> g_signals{0};  // how many came
 std::atomic<int> g_wake_fd{-1};
 
 // The server's name of a field as the lines have it: "run_at" is runAt.
@@ -65,6 +66,8 @@ struct BulkEnqueue::Batch {
   };
   std::vector<Line> lines;
   std::vector<Error> errors;
+  bool unsent = false;  // what has no error of its own was never sent, and `errors` ends with why
+  std::string request_id;
   std::size_t bytes = 0;
   bool answered = false;
   std::optional<Result<v1::BulkEnqueueJobsResponse>> answer;
@@ -99,8 +102,10 @@ std::string BulkSummary::text() const {
   const std::int64_t accepted = created + existed;
   std::string out = fmt::format("{} jobs accepted", accepted);
   if (existed > 0) out += fmt::format(" ({} existed already)", existed);
-  out += fmt::format(", {} refused; {:.3f} s from the first byte read to the last acknowledgement",
-                     refused, seconds);
+  out += fmt::format(", {} refused", refused);
+  if (unknown > 0) out += fmt::format(", {} unknown (they may have been created)", unknown);
+  if (unsent > 0) out += fmt::format(", {} not sent", unsent);
+  out += fmt::format("; {:.3f} s from the first byte read to the last acknowledgement", seconds);
   if (seconds > 0) {
     out += fmt::format(", {:.0f} jobs/s", static_cast<double>(accepted) / seconds);
   }
@@ -115,6 +120,11 @@ BulkEnqueue::~BulkEnqueue() = default;
 
 void BulkEnqueue::stop(int signal) {
   g_signal.store(signal);
+  if (g_signals.fetch_add(1) >= 2) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+    return;
+  }
   const int fd = g_wake_fd.load();
   if (fd >= 0) wake(fd);
 }
@@ -200,6 +210,7 @@ void BulkEnqueue::send_batch() {
                              ? internal::random_hex(16)
                              : fmt::format("{}:{}", options_.request_id, calls_);
   ++calls_;
+  batch->request_id = id;
   batch->request.set_request_id(id);
   send_(std::move(batch->request),
         [mailbox = mailbox_, batch](Result<v1::BulkEnqueueJobsResponse> answer) {
@@ -216,14 +227,26 @@ void BulkEnqueue::send_batch() {
 // What was read and cannot be sent any more.
 void BulkEnqueue::refuse_unsent(const Error& error) {
   while (open_) {
-    for (auto& line : open_->lines) {
-      if (line.error >= 0) continue;
-      line.error = static_cast<int>(open_->errors.size());
-      open_->errors.push_back(error);
-    }
+    open_->unsent = true;
+    open_->errors.push_back(error);
     open_->answered = true;
     batches_.push_back(std::move(open_));
     place_held();
+  }
+}
+
+// Nobody waits for these answers any more: collect() must not be called afterwards.
+void BulkEnqueue::give_up_in_flight() {
+  for (auto& batch : batches_) {
+    if (batch->answered) continue;
+    Error error;
+    error.code = Code::kUnavailable;
+    error.reason = "INTERRUPTED";
+    error.message = "a second signal ended the wait for the answer";
+    error.may_have_happened = true;
+    error.request_id = batch->request_id;
+    batch->answered = true;
+    batch->answer.emplace(std::move(error));
   }
 }
 
@@ -259,13 +282,17 @@ void BulkEnqueue::render_result(const v1::BulkEnqueueResult& result, std::int64_
   text_ += job.created() ? "\", \"created\": true}\n" : "\", \"created\": false}\n";
 }
 
-void BulkEnqueue::render_error(const Error& error, std::int64_t line) {
-  ++summary_.refused;
+void BulkEnqueue::render_error(const Error& error, std::int64_t line, Fate fate) {
+  ++(fate == Fate::kUnknown  ? summary_.unknown
+     : fate == Fate::kUnsent ? summary_.unsent
+                             : summary_.refused);
   if (summary_.code == kExitOk) summary_.code = exit_code(error);
-  text_ += fmt::format(
-      "{{\"line\": {}, \"error\": {{\"reason\": {}, \"field\": {}, \"message\": {}", line,
-      json_string(error.reason), json_string(error.field), json_string(error.message));
-  if (error.may_have_happened) {
+  const bool unknown = fate == Fate::kUnknown;
+  text_ +=
+      fmt::format("{{\"line\": {}, \"error\": {{\"reason\": {}, \"field\": {}, \"message\": {}",
+                  line, json_string(error.reason), json_string(error.field),
+                  json_string(error.message + (unknown ? "; the job may have been created" : "")));
+  if (unknown) {
     text_ += ", \"mayHaveHappened\": true, \"requestId\": " + json_string(error.request_id);
   }
   text_ += "}}\n";
@@ -275,19 +302,25 @@ void BulkEnqueue::render(Batch& batch, std::FILE* out) {
   Error missing;
   missing.reason = "INTERNAL";
   missing.message = "the server gave no result for this job";
+  missing.request_id = batch.request_id;
   int next = 0;
   for (const Batch::Line& line : batch.lines) {
     if (line.error >= 0) {
       render_error(batch.errors[static_cast<std::size_t>(line.error)], line.number);
+    } else if (batch.unsent) {
+      render_error(batch.errors.back(), line.number, Fate::kUnsent);
     } else if (!*batch.answer) {
       Error whole = batch.answer->error();  // of the call
       drop_repeated_field(&whole);
       whole.field = lower_camel(whole.field);
-      render_error(whole, line.number);
+      render_error(whole, line.number,
+                   whole.may_have_happened                ? Fate::kUnknown
+                   : whole.reason == "SERVER_UNREACHABLE" ? Fate::kUnsent
+                                                          : Fate::kRefused);
     } else if (next < (*batch.answer)->results_size()) {
       render_result((*batch.answer)->results(next++), line.number);
     } else {
-      render_error(missing, line.number);
+      render_error(missing, line.number, Fate::kUnknown);
     }
     if (text_.size() >= kWriteBytes) {
       std::fwrite(text_.data(), 1, text_.size(), out);
@@ -312,11 +345,16 @@ BulkSummary BulkEnqueue::run(int in, std::FILE* out) {
   in_ = in;
   reader_ = std::make_unique<LineReader>(in, kLineBytesMax);
   g_signal.store(0);
+  g_signals.store(0);
   g_wake_fd.store(mailbox_->fd);
   const auto most = static_cast<std::size_t>(std::max(1, options_.in_flight));
-  bool ended = false;
+  bool ended = false, gave_up = false;
   while (true) {
-    collect();
+    if (!gave_up) collect();
+    if (g_signals.load() > 1 && !gave_up) {
+      gave_up = true;
+      give_up_in_flight();
+    }
     while (!batches_.empty() && batches_.front()->answered) {
       Batch& batch = *batches_.front();
       if (batch.answer && !*batch.answer && !summary_.stopped) {
@@ -373,9 +411,14 @@ BulkSummary BulkEnqueue::run(int in, std::FILE* out) {
       error.reason = "INPUT_UNREADABLE";
       error.message = fmt::format("standard input: {}", std::strerror(errno));
       summary_.stopped = error;
+    } else if (got == LineReader::Got::kEndless) {
+      Error error = usage_error("", fmt::format("line {} has no end: nothing behind it was read",
+                                                reader_->line_number()));
+      error.reason = "INPUT_UNREADABLE";
+      summary_.stopped = error;
     } else if (open_ && batches_.empty() && options_.request_id.empty()) {
       send_batch();
-    } else {
+    } else if (got == LineReader::Got::kNotYet) {
       wait(true);
     }
   }

@@ -37,14 +37,18 @@ struct BulkOptions {
 };
 
 struct BulkSummary {
-  std::int64_t created = 0, existed = 0, refused = 0;
-  double seconds = 0;  // from the first byte read to the last acknowledgement
-  int code = kExitOk;  // of the first refused line, or of what ended it
+  std::int64_t created = 0, existed = 0;
+  std::int64_t refused = 0;  // by the server, or before it was asked
+  std::int64_t unknown = 0;  // sent, and no answer came: created or not
+  std::int64_t unsent = 0;   // read, and given to no server
+  double seconds = 0;        // from the first byte read to the last acknowledgement
+  int code = kExitOk;        // of the first line that was not accepted, or of what ended it
   // Set when the input was not read to its end: what stopped it, and the last line that was read.
   std::optional<Error> stopped{};
   std::int64_t last_line = 0;
 
-  // "100000 jobs accepted, 0 refused; 0.213 s ..., 469484 jobs/s".
+  // "100000 jobs accepted, 0 refused; 0.213 s ..., 469484 jobs/s"; "..., 0 refused, 1000 unknown
+  // (they may have been created), 40 not sent; ..." where there are such.
   std::string text() const;
 };
 
@@ -58,17 +62,20 @@ class BulkEnqueue {
   // order, as the calls are acknowledged:
   //   {"id": "...", "created": true}
   //   {"line": 7, "error": {"reason": "...", "field": "...", "message": "..."}}
+  //   {"line": 8, "error": {..., "mayHaveHappened": true, "requestId": "..."}}  no answer came
   // Returns early, with everything in flight answered, when a call failed as a whole because the
-  // server is away, or when stop() was called.
+  // server is away, when stop() was called, or when a line that is too long has no end.
   BulkSummary run(int in, std::FILE* out);
 
-  // From a signal handler: no more is read, what is in flight is waited for.
+  // From a signal handler: no more is read, what is in flight is waited for. A second call gives
+  // that up, and what is in flight is unknown. A third ends the process by `signal`.
   static void stop(int signal);
 
  private:
   struct Batch;
   struct Held;
   struct Mailbox;
+  enum class Fate { kRefused, kUnknown, kUnsent };
 
   void take_line(std::string_view line, bool too_long);
   void add_refused(Error error);
@@ -76,10 +83,11 @@ class BulkEnqueue {
   void place_held();
   void send_batch();
   void refuse_unsent(const Error& error);
+  void give_up_in_flight();
   void collect();
   void render(Batch& batch, std::FILE* out);
   void render_result(const v1::BulkEnqueueResult& result, std::int64_t line);
-  void render_error(const Error& error, std::int64_t line);
+  void render_error(const Error& error, std::int64_t line, Fate fate = Fate::kRefused);
   void wait(bool for_input);
   Batch& open_batch();
 

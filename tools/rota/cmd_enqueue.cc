@@ -74,13 +74,11 @@ int enqueue_one(Context& context, const Arguments& arguments) {
   return kExitOk;
 }
 
-// A second signal ends the program at once.
 class StopOnSignal {
  public:
   StopOnSignal() {
     struct sigaction action {};
     action.sa_handler = BulkEnqueue::stop;
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
     sigaction(SIGINT, &action, &interrupt_);
     sigaction(SIGTERM, &action, &terminate_);
   }
@@ -114,6 +112,16 @@ Result<Ok> check_for_lines(const CLI::App& app, const Context& context,
   return Ok{};
 }
 
+// How to get to know what became of jobs whose answer was lost.
+std::string hint_for_unknown(const Arguments& arguments) {
+  if (!arguments.request_id.empty()) {
+    return "  the same input again with --request-id " + arguments.request_id +
+           " is safe for an hour: it creates nothing twice";
+  }
+  return "  the lines of the unknown jobs say mayHaveHappened; only with --request-id, or business "
+         "keys, is the same input again safe";
+}
+
 int enqueue_lines(const CLI::App& app, Context& context, const Arguments& arguments) {
   if (auto ok = check_for_lines(app, context, arguments); !ok) return context.fail(ok.error());
   auto client = context.client();
@@ -132,15 +140,11 @@ int enqueue_lines(const CLI::App& app, Context& context, const Arguments& argume
   const BulkSummary summary = bulk.run(STDIN_FILENO, context.out.out());
   if (summary.stopped) {
     Error shown = *summary.stopped;
-    // Which jobs that concerns is in their lines, and only an id of the whole input repeats it.
-    if (shown.may_have_happened && arguments.request_id.empty()) {
-      shown.may_have_happened = false;
-      shown.message += "; what was sent last may have happened: see mayHaveHappened in the output";
-    }
-    shown.request_id = arguments.request_id;
+    shown.may_have_happened = false;  // which jobs that concerns is in their lines
     context.fail(shown);
   }
   context.out.note(summary.text());
+  if (summary.unknown > 0) context.out.note(hint_for_unknown(arguments));
   return summary.code;
 }
 
@@ -185,7 +189,9 @@ dedup {onDead}. Values are spelled as in the options: times as in --run-at, span
 attemptTimeout and giveUpAfter also "none", mode fixed, exponential or listed, onDead return or
 redrive (small or capital letters). A payload that is no string is sent as its JSON text. As each call is acknowledged,
 one line a job is written in input order: {"id": "...", "created": true}, or
-{"line": 7, "error": {"reason": "...", "field": "...", "message": "..."}}.)");
+{"line": 7, "error": {"reason": "...", "field": "...", "message": "..."}}. An error with
+"mayHaveHappened": true is no refusal: the answer was lost, and the job may have been created. With
+--request-id the same input again is then safe.)");
   return [arguments, &app, &context] { return run(app, context, *arguments); };
 }
 

@@ -11,6 +11,7 @@
 #include "rota/cmd_enqueue.h"
 #include "rota/command_line.h"
 #include "rota/fields.h"
+#include "rota/ids.h"
 #include "rota/job_view.h"
 #include "rota/pages.h"
 
@@ -30,28 +31,40 @@ void add_ids(CLI::App& app, std::vector<std::string>& ids) {
   app.add_option("JOB", ids, "Job ids; - reads them from standard input, one a line")->required();
 }
 
-void add_yes(CLI::App& app, Context& context) {
-  app.add_flag("-y,--yes", context.yes, "Do not ask");
+void add_yes(CLI::App& app, Context& context, const char* when) {
+  app.add_flag("-y,--yes", context.yes,
+               std::string("Do not ask") + when + "; must be given where nobody can be asked");
 }
 
 // --- get, list
 // ------------------------------------------------------------------------------------
+
+constexpr const char* kNoPayload =
+    "the server has no payload any more: only jobs that wait, run or are DEAD keep it";
 
 Action define_get(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<IdArguments>();
   add_ids(app, arguments->ids);
   app.add_flag("--payload", arguments->payload, "With the payload, if the server still keeps it");
   return [arguments, &context] {
-    return for_each_id(context, expand_ids(arguments->ids), [&](const std::string& id) {
-      v1::GetJobRequest request;
-      request.set_job_id(id);
-      request.set_include_payload(arguments->payload);
-      auto answer = call(context, std::move(request), &RawClient::get_job);
-      if (!answer) return context.fail(answer.error());
-      context.out.show(*answer, answer->job().id(),
-                       [&] { return job_text(answer->job(), context.out.view); });
-      return static_cast<int>(kExitOk);
-    });
+    return call_for_each_id<v1::GetJobRequest, v1::GetJobResponse>(
+        context, expand_ids(arguments->ids),
+        {.request =
+             [&](const std::string& id) {
+               v1::GetJobRequest request;
+               request.set_job_id(id);
+               request.set_include_payload(arguments->payload);
+               return request;
+             },
+         .send = &RawClient::get_job_async,
+         .show =
+             [&](const std::string&, const v1::GetJobResponse& answer) {
+               context.out.show(answer, answer.job().id(),
+                                [&] { return job_text(answer.job(), context.out.view); });
+               if (arguments->payload && !answer.job().has_payload()) {
+                 context.out.note(answer.job().id() + ": " + kNoPayload);
+               }
+             }});
   };
 }
 
@@ -244,33 +257,37 @@ Action define_update(CLI::App& app, Context& context) {
 // --- cancel, redrive, delete
 // ----------------------------------------------------------------------
 
+std::string cancelled_text(const std::string& id, v1::JobState state) {
+  if (state != v1::JOB_STATE_RUNNING) return fmt::format("{} {}\n", id, state_name(state));
+  return fmt::format(
+      "{} is running: its worker is told, and unless it succeeds the job ends CANCELLED\n", id);
+}
+
 Action define_cancel(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<IdArguments>();
   add_ids(app, arguments->ids);
   app.add_option("--reason", arguments->reason, "Kept with the job and shown to its worker");
-  add_yes(app, context);
+  add_yes(app, context, " about two jobs or more");
   return [arguments, &context]() -> int {
     const auto ids = expand_ids(arguments->ids);
     if (ids && ids->size() > 1) {
-      auto sure = context.confirm(fmt::format("cancel {} jobs", ids->size()), false);
+      auto sure = context.confirm(fmt::format("cancel {} jobs", ids->size()));
       if (!sure) return context.fail(sure.error());
     }
-    return for_each_id(context, ids, [&](const std::string& id) {
-      v1::CancelJobRequest request;
-      request.set_job_id(id);
-      request.set_reason(arguments->reason);
-      auto answer = call(context, std::move(request), &RawClient::cancel_job);
-      if (!answer) return context.fail(answer.error());
-      context.out.show(*answer, id, [&] {
-        return answer->state() == v1::JOB_STATE_RUNNING
-                   ? fmt::format(
-                         "{} is running: its worker is told, and unless it succeeds the "
-                         "job ends CANCELLED\n",
-                         id)
-                   : fmt::format("{} {}\n", id, state_name(answer->state()));
-      });
-      return static_cast<int>(kExitOk);
-    });
+    return call_for_each_id<v1::CancelJobRequest, v1::CancelJobResponse>(
+        context, ids,
+        {.request =
+             [&](const std::string& id) {
+               v1::CancelJobRequest request;
+               request.set_job_id(id);
+               request.set_reason(arguments->reason);
+               return request;
+             },
+         .send = &RawClient::cancel_job_async,
+         .show =
+             [&](const std::string& id, const v1::CancelJobResponse& answer) {
+               context.out.show(answer, id, [&] { return cancelled_text(id, answer.state()); });
+             }});
   };
 }
 
@@ -284,44 +301,65 @@ Action define_redrive(CLI::App& app, Context& context) {
     if (ids && ids->size() > 1 && !arguments->request_id.empty()) {
       return context.fail(usage_error("--request-id", "goes with one job only"));
     }
-    return for_each_id(context, ids, [&](const std::string& id) {
-      v1::RedriveJobRequest request;
-      request.set_request_id(arguments->request_id);
-      request.set_job_id(id);
-      auto answer = call(context, std::move(request), &RawClient::redrive_job);
-      if (!answer) return context.fail(answer.error());
-      context.out.show(*answer, id, [&] {
-        return fmt::format("{} DEAD -> {}, with all its attempts again\n", id,
-                           state_name(answer->state()));
-      });
-      return static_cast<int>(kExitOk);
-    });
+    return call_for_each_id<v1::RedriveJobRequest, v1::RedriveJobResponse>(
+        context, ids,
+        {.request =
+             [&](const std::string& id) {
+               v1::RedriveJobRequest request;
+               request.set_request_id(arguments->request_id);
+               request.set_job_id(id);
+               return request;
+             },
+         .send = &RawClient::redrive_job_async,
+         .show =
+             [&](const std::string& id, const v1::RedriveJobResponse& answer) {
+               context.out.show(answer, id, [&] {
+                 return fmt::format("{} DEAD -> {}, with all its attempts again\n", id,
+                                    state_name(answer.state()));
+               });
+             }});
   };
 }
 
 Action define_delete(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<IdArguments>();
   add_ids(app, arguments->ids);
-  add_yes(app, context);
+  add_yes(app, context, "");
   return [arguments, &context]() -> int {
     const auto ids = expand_ids(arguments->ids);
-    if (!ids) return context.fail(ids.error());
-    auto sure = context.confirm(
-        fmt::format("delete {}", count_of(static_cast<std::int64_t>(ids->size()), "job")), true);
-    if (!sure) return context.fail(sure.error());
-    return for_each_id(context, ids, [&](const std::string& id) {
-      v1::DeleteJobRequest request;
-      request.set_job_id(id);
-      auto answer = call(context, std::move(request), &RawClient::delete_job);
-      if (!answer) return context.fail(answer.error());
-      context.out.show(*answer, id, [&] { return fmt::format("deleted {}\n", id); });
-      return static_cast<int>(kExitOk);
-    });
+    if (ids && !ids->empty()) {
+      auto sure = context.confirm(
+          fmt::format("delete {}", count_of(static_cast<std::int64_t>(ids->size()), "job")));
+      if (!sure) return context.fail(sure.error());
+    }
+    return call_for_each_id<v1::DeleteJobRequest, v1::DeleteJobResponse>(
+        context, ids,
+        {.request =
+             [](const std::string& id) {
+               v1::DeleteJobRequest request;
+               request.set_job_id(id);
+               return request;
+             },
+         .send = &RawClient::delete_job_async,
+         .show =
+             [&](const std::string& id, const v1::DeleteJobResponse& answer) {
+               context.out.show(answer, id, [&] { return fmt::format("deleted {}\n", id); });
+             }});
   };
 }
 
 // --- explain
 // --------------------------------------------------------------------------------------
+
+// The job itself, when it has ended; what the answer says of that is its state alone.
+std::optional<v1::Job> ended_job(Context& context, const v1::Explanation& explanation) {
+  if (explanation.reason() != v1::Explanation::REASON_FINAL) return std::nullopt;
+  v1::GetJobRequest request;
+  request.set_job_id(explanation.job_id());
+  auto answer = call(context, std::move(request), &RawClient::get_job);
+  if (!answer) return std::nullopt;  // it has left by retention meanwhile
+  return std::move(*answer->mutable_job());
+}
 
 Action define_explain(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<IdArguments>();
@@ -329,16 +367,24 @@ Action define_explain(CLI::App& app, Context& context) {
   return [arguments, &context] {
     const auto ids = expand_ids(arguments->ids);
     const bool many = ids && ids->size() > 1;
-    return for_each_id(context, ids, [&](const std::string& id) {
-      v1::ExplainJobRequest request;
-      request.set_job_id(id);
-      auto answer = call(context, std::move(request), &RawClient::explain_job);
-      if (!answer) return context.fail(answer.error());
-      context.out.show(*answer, id, [&] {
-        return (many ? id + " " : "") + explanation_text(answer->explanation(), context.out.view);
-      });
-      return static_cast<int>(kExitOk);
-    });
+    return call_for_each_id<v1::ExplainJobRequest, v1::ExplainJobResponse>(
+        context, ids,
+        {.request =
+             [](const std::string& id) {
+               v1::ExplainJobRequest request;
+               request.set_job_id(id);
+               return request;
+             },
+         .send = &RawClient::explain_job_async,
+         .show =
+             [&](const std::string& id, const v1::ExplainJobResponse& answer) {
+               context.out.show(answer, id, [&] {
+                 const auto ended = ended_job(context, answer.explanation());
+                 return (many ? id + " " : "") + explanation_text(answer.explanation(),
+                                                                  context.out.view,
+                                                                  ended ? &*ended : nullptr);
+               });
+             }});
   };
 }
 
@@ -361,7 +407,9 @@ constexpr Verb kVerbs[] = {
     {"update", "Change priority, run time or start deadline of a job that is not running",
      "  rota job update 0g7k9 --priority 200 --run-at now\n", define_update},
     {"cancel", "Cancel waiting jobs at once, and ask the workers of running ones",
-     "  rota job cancel 0g7k9 --reason 'wrong customer'\n", define_cancel},
+     "  rota job cancel 0g7k9 --reason 'wrong customer'\n"
+     "  rota job list mail --state ready --limit 0 -o name | rota job cancel - --yes\n",
+     define_cancel},
     {"redrive", "Make DEAD jobs ready again, same id and all their attempts",
      "  rota job redrive 0g7k9\n"
      "  rota job list mail --state dead -o name | rota job redrive -\n",

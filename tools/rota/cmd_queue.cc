@@ -29,7 +29,7 @@ void add_queue(CLI::App& app, std::string& queue) {
 }
 
 void add_yes(CLI::App& app, Context& context) {
-  app.add_flag("-y,--yes", context.yes, "Do not ask");
+  app.add_flag("-y,--yes", context.yes, "Do not ask; must be given where nobody can be asked");
 }
 
 // --- list, get
@@ -106,12 +106,17 @@ struct SetArguments {
   }
 };
 
-// A number, or nothing for the word "unlimited".
-Result<std::optional<std::int64_t>> read_limit(const char* option, const std::string& text) {
+// A number, or nothing for the word "unlimited". Whether it is within `bounds` is the server's to
+// say, unless no number of 64 bits is as large.
+Result<std::optional<std::int64_t>> read_limit(const char* option, const std::string& text,
+                                               const char* bounds) {
   if (text == "unlimited") return std::optional<std::int64_t>();
   std::int64_t value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc::result_out_of_range && stop == end) {
+    return usage_error(option, std::string("must be ") + bounds);
+  }
   if (error != std::errc() || stop != end) {
     return usage_error(option, base::quoted(text) + " is no number, nor unlimited");
   }
@@ -159,16 +164,18 @@ Result<Ok> apply_limits(const SetArguments& arguments, v1::SetQueueRequest* requ
   v1::QueueSettings* settings = request->mutable_settings();
   auto* mask = request->mutable_update_mask();
   if (!arguments.concurrency.empty()) {
-    auto limit = read_limit("--concurrency", arguments.concurrency);
+    constexpr const char* kBounds = "1 to 1000000, or unlimited";
+    auto limit = read_limit("--concurrency", arguments.concurrency, kBounds);
     if (!limit) return std::move(limit).error();
     if (*limit && (**limit < INT32_MIN || **limit > INT32_MAX)) {
-      return usage_error("--concurrency", "must be 1 to 1000000, or unlimited");
+      return usage_error("--concurrency", std::string("must be ") + kBounds);
     }
     mask->add_paths("concurrency_limit");
     if (*limit) settings->set_concurrency_limit(static_cast<std::int32_t>(**limit));
   }
   if (!arguments.max_waiting.empty()) {
-    auto limit = read_limit("--max-waiting", arguments.max_waiting);
+    auto limit = read_limit("--max-waiting", arguments.max_waiting,
+                            "1 to 9223372036854775807, or unlimited");
     if (!limit) return std::move(limit).error();
     mask->add_paths("max_waiting");
     if (*limit) settings->set_max_waiting(**limit);
@@ -310,8 +317,7 @@ int run_purge(Context& context, const NameArguments& arguments) {
   auto sure = context.confirm(
       fmt::format("remove {} waiting in queue {}",
                   count_of(count.ready() + count.scheduled() + count.blocked(), "job"),
-                  base::quoted(arguments.queue)),
-      true);
+                  base::quoted(arguments.queue)));
   if (!sure) return context.fail(sure.error());
   v1::PurgeQueueRequest request;
   request.set_request_id(arguments.request_id);
@@ -353,7 +359,7 @@ Action define_delete(CLI::App& app, Context& context) {
   add_yes(app, context);
   return [arguments, &context]() -> int {
     auto sure = context.confirm(
-        fmt::format("delete queue {} with its final jobs", base::quoted(arguments->queue)), true);
+        fmt::format("delete queue {} with its final jobs", base::quoted(arguments->queue)));
     if (!sure) return context.fail(sure.error());
     v1::DeleteQueueRequest request;
     request.set_queue(arguments->queue);

@@ -3,10 +3,8 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <iostream>
 
@@ -75,7 +73,8 @@ Result<internal::RawClient*> Context::client() {
   auto made = internal::RawClient::create(options);
   if (!made) {
     Error error = std::move(made).error();
-    if (error.field == "address") error.field = "--server";
+    if (error.field == "address")
+      error.field = globals.server.empty() ? "ROTA_ADDRESS" : "--server";
     if (error.field == "timeout") error.field = "--timeout";
     return error;
   }
@@ -110,10 +109,9 @@ int Context::fail(const Error& error) {
   return exit_code(error);
 }
 
-Result<Ok> Context::confirm(const std::string& what, bool must_be_said) {
+Result<Ok> Context::confirm(const std::string& what) {
   if (yes) return Ok{};
   if (isatty(STDIN_FILENO) != 1 || isatty(fileno(out.err())) != 1) {
-    if (!must_be_said) return Ok{};
     return usage_error("--yes", "must be given where nobody can be asked: " + what);
   }
   std::fflush(out.out());
@@ -127,48 +125,6 @@ Result<Ok> Context::confirm(const std::string& what, bool must_be_said) {
   error.reason = "NOT_CONFIRMED";
   error.message = "nothing was changed";
   return error;
-}
-
-Result<std::vector<std::string>> expand_ids(const std::vector<std::string>& ids) {
-  std::vector<std::string> all;
-  for (const std::string& id : ids) {
-    if (id != "-") {
-      all.push_back(id);
-      continue;
-    }
-    char* line = nullptr;
-    std::size_t room = 0;
-    errno = 0;
-    for (ssize_t size = 0; (size = getline(&line, &room, stdin)) >= 0;) {
-      std::string_view text(line, static_cast<std::size_t>(size));
-      while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) {
-        text.remove_suffix(1);
-      }
-      if (!text.empty()) all.emplace_back(text);
-    }
-    const bool broken = std::ferror(stdin) != 0;
-    const int fault = errno;
-    std::free(line);
-    if (broken) return usage_error("-", std::string("standard input: ") + std::strerror(fault));
-  }
-  return all;
-}
-
-int for_each_id(Context& context, const Result<std::vector<std::string>>& ids,
-                const std::function<int(const std::string&)>& run) {
-  if (!ids) return context.fail(ids.error());
-  FirstFailure code;
-  const bool many = ids->size() != 1;
-  if (many) context.out.begin_many();
-  for (const std::string& id : *ids) {
-    if (base::is_utf8(id)) {
-      code.add(run(id));
-    } else {  // from standard input
-      code.add(context.fail(usage_error("JOB", base::quoted(id) + " is not UTF-8")));
-    }
-  }
-  if (many) context.out.end_many();
-  return code.code();
 }
 
 }  // namespace rota::cli

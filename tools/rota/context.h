@@ -5,7 +5,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "internal/raw_client.h"
 #include "rota/exit_code.h"
@@ -49,8 +48,8 @@ class Context {
   int fail(const Error& error);
 
   // Asks on a terminal whether to go on with `what` ("purge queue \"mail\": 12 jobs"). Ok when
-  // --yes was given or the answer is yes. Without a terminal: Ok unless `must_be_said`.
-  Result<Ok> confirm(const std::string& what, bool must_be_said);
+  // --yes was given or the answer is yes; refused where nobody can be asked.
+  Result<Ok> confirm(const std::string& what);
 
  private:
   std::optional<Millis> timeout_;
@@ -75,13 +74,5 @@ Result<Response> call(Context& context, Request request,
   request.set_namespace_(context.name_space());
   return ((*client)->*method)(std::move(request), context.call(extra));
 }
-
-// `ids` with "-" replaced by the lines of standard input, of which there may be none; an error when
-// it cannot be read.
-Result<std::vector<std::string>> expand_ids(const std::vector<std::string>& ids);
-
-// One command over several ids, in order. The exit code of the first that failed; all are tried.
-int for_each_id(Context& context, const Result<std::vector<std::string>>& ids,
-                const std::function<int(const std::string& id)>& run);
 
 }  // namespace rota::cli

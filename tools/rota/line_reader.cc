@@ -68,15 +68,19 @@ LineReader::Got LineReader::next(std::string_view* line) {
     if (at_end_) return Got::kEnd;
     if (skipping_ || end_ - begin_ > line_bytes_max_) {
       // What came of it is dropped, so that memory stays bounded; the rest follows.
+      skipped_ = skipping_ ? skipped_ + end_ - begin_ : 0;
       begin_ = searched_ = end_;
       if (!skipping_) {
         skipping_ = true;
         ++line_number_;
         return Got::kTooLong;
       }
+      if (skipped_ > kSkipBytesMax) return Got::kEndless;
     }
+    const bool skipping = skipping_;
     const Got got = fill();
     if (got == Got::kNotYet || got == Got::kFault) return got;
+    if (skipping && got == Got::kLine) return Got::kSkipping;
   }
 }
 

@@ -15,16 +15,21 @@ class LineReader {
  public:
   enum class Got {
     kLine,
-    kTooLong,  // a line over the limit; it is passed over, the next call goes on behind it
-    kNotYet,   // nothing can be read without waiting
+    kTooLong,   // a line over the limit, said as soon as it is; the calls after it pass over it
+    kSkipping,  // a piece of such a line was passed over: the caller may have heard of a signal
+    kNotYet,    // nothing can be read without waiting
     kEnd,
-    kFault,  // the descriptor cannot be read; errno says why
+    kEndless,  // a line over the limit has no end within kSkipBytesMax either: no more is read
+    kFault,    // the descriptor cannot be read; errno says why
   };
+
+  // Of a line that is too long, what is passed over in search of its end.
+  static constexpr std::size_t kSkipBytesMax = std::size_t{256} * 1024 * 1024;
 
   LineReader(int fd, std::size_t line_bytes_max) : fd_(fd), line_bytes_max_(line_bytes_max) {}
 
   // The next line without its end ("\n" or "\r\n"; the last one needs none); good until the next
-  // call.
+  // call. Each call ends after a bounded amount of input, whatever that holds.
   Got next(std::string_view* line);
 
   // Of the line that next() gave last, from 1.
@@ -42,6 +47,7 @@ class LineReader {
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // what is read and not yet given out
   std::size_t searched_ = 0;         // up to here there is no line feed
+  std::size_t skipped_ = 0;          // of the line that is passed over
   bool at_end_ = false, skipping_ = false, saw_bytes_ = false;
   std::int64_t line_number_ = 0;
   internal::BootTime first_byte_at_{};

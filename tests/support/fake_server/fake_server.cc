@@ -137,6 +137,24 @@ class FakeServer::Services {
       return after(trouble);
     }
 
+    grpc::Status CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,
+                           v1::CancelJobResponse* response) override {
+      std::unique_lock lock(fake_.mutex_);
+      fake_.cancels.push_back(request->job_id());
+      fake_.most_cancels_at_once = std::max(fake_.most_cancels_at_once, ++fake_.cancels_at_once);
+      fake_.changed_.notify_all();
+      while (fake_.cancels.size() < fake_.cancels_answered_from && !fake_.stopping_ &&
+             !context->IsCancelled()) {
+        fake_.changed_.wait_for(lock, milliseconds(20));
+      }
+      --fake_.cancels_at_once;
+      if (request->job_id().rfind("gone", 0) == 0) {
+        return error(grpc::StatusCode::NOT_FOUND, "JOB_NOT_FOUND", "no such job");
+      }
+      response->set_state(v1::JOB_STATE_CANCELLED);
+      return grpc::Status::OK;
+    }
+
    private:
     void accept(const v1::JobSpec& job, v1::EnqueuedJob& answer) {
       fake_.accepted.push_back(job);

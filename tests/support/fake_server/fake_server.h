@@ -58,6 +58,11 @@ class FakeServer {
   std::vector<v1::JobSpec> accepted;              // each job once, in the order of acceptance
   int bulks_at_once = 0, most_bulks_at_once = 0;
   std::set<std::string> bad_kinds;  // refused as an item of a bulk
+  // Job ids of cancels, each call; none is answered before this many came. An id that begins with
+  // "gone" is not found.
+  std::vector<std::string> cancels;
+  std::size_t cancels_answered_from = 0;
+  int cancels_at_once = 0, most_cancels_at_once = 0;
 
   std::vector<v1::LeaseJobsRequest> lease_calls;
   std::vector<v1::HeartbeatRequest> beats;

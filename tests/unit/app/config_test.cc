@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/config.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -113,6 +115,36 @@ TEST(LoadConfig, RefusesBadValuesAndNamesThePlaceToChangeThem) {
   const TemporaryFile broken("data = \n");
   expect_refused({"--config", broken.path()}, {}, broken.path() + ":1", "");
   expect_refused({"--config", "/nowhere/rota.toml"}, {}, "/nowhere/rota.toml", "");
+}
+
+TEST(LoadConfig, RefusesWhatIsNoConfigurationFile) {
+  const auto refused = [](const std::string& path, const std::string& fault) {
+    expect_refused({"--data", "/d", "--config", path}, {}, path, fault);
+    expect_refused({"--data", "/d"}, {{"ROTA_CONFIG", path}}, path, fault);
+  };
+  refused("/", "is a directory");
+  refused("/dev/null", "is neither a file nor a pipe");
+  refused("/dev/zero", "is neither a file nor a pipe");
+  refused("/no/such/file", "cannot be read: No such file or directory");
+  const TemporaryFile large("#" + std::string(1024 * 1024, 'x') + "\n");
+  refused(large.path(), "has more than 1 MiB");
+  if (geteuid() != 0) {  // root reads everything
+    const TemporaryFile secret("data = '/d'\n");
+    ASSERT_EQ(chmod(secret.path().c_str(), 0), 0);
+    refused(secret.path(), "cannot be read: Permission denied");
+  }
+}
+
+TEST(LoadConfig, ReadsAPipe) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const std::string text = "data = '/from/pipe'\n";
+  ASSERT_EQ(write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  close(ends[1]);
+  const auto config = load_config({"--config", "/dev/fd/" + std::to_string(ends[0])}, {});
+  close(ends[0]);
+  ASSERT_TRUE(config) << to_string(config.error());
+  EXPECT_EQ(config->options.data, "/from/pipe");
 }
 
 TEST(LoadConfig, KnowsItsModes) {

@@ -142,10 +142,14 @@ TEST(ProbeBind, SaysWhenAnotherListens) {
   const auto why = probe_bind(taken);
   ASSERT_TRUE(why);
   EXPECT_THAT(*why, HasSubstr("another process listens"));
+  EXPECT_THAT(*why, HasSubstr("; stop it, or "));
   close(fd);
   EXPECT_FALSE(probe_bind(taken));
   EXPECT_FALSE(probe_bind({"127.0.0.1", 0}));
-  EXPECT_TRUE(probe_bind({"192.0.2.1", 0})) << "not an address of this host";
+  const auto foreign = probe_bind({"192.0.2.1", 0});
+  ASSERT_TRUE(foreign) << "not an address of this host";
+  EXPECT_THAT(*foreign, HasSubstr("no interface of this host has that address"));
+  EXPECT_THAT(*foreign, Not(HasSubstr("stop it")));
 }
 
 }  // namespace

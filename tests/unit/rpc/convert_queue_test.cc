@@ -75,6 +75,13 @@ TEST(QueuePatch, RetentionZeroKeepsNothing) {
   const auto patch = queue_patch_from_wire(request);
   ASSERT_TRUE(patch);
   EXPECT_EQ(patch->retention->succeeded_ms, 0);
+  // What is refused names that way out, which its bounds do not show.
+  put_duration(1'000, request.mutable_settings()->mutable_retention()->mutable_succeeded_age());
+  const auto refused = queue_patch_from_wire(request);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().field, "retention.succeeded_age");
+  EXPECT_NE(refused.error().message.find(", or 0s to keep nothing"), std::string::npos)
+      << refused.error().message;
 }
 
 TEST(QueueToWire, SettingsCanBeSentBack) {

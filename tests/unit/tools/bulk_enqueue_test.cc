@@ -129,6 +129,10 @@ class Feed {
   }
   BulkSummary finish() {
     close_input();
+    return wait();
+  }
+  // Until it ends by itself.
+  BulkSummary wait() {
     thread_.join();
     return summary_;
   }
@@ -287,11 +291,64 @@ TEST(BulkEnqueue, StopsWhenTheServerIsAway) {
   EXPECT_EQ(lines[0]["error"]["reason"], "SERVER_UNREACHABLE");
   EXPECT_EQ(lines[0]["error"]["mayHaveHappened"], true);
   EXPECT_EQ(lines[0]["error"]["requestId"], "id-of-the-call");
+  EXPECT_EQ(lines[0]["error"]["message"], "gone; the job may have been created");
   if (lines.size() > 1) {  // read before the answer, and never sent
     EXPECT_EQ(lines[1]["line"], 2);
     EXPECT_FALSE(lines[1]["error"].contains("mayHaveHappened"));
+    EXPECT_EQ(lines[1]["error"]["message"], "gone");
   }
+  EXPECT_EQ(summary.unknown, 1);
+  EXPECT_EQ(summary.unsent, static_cast<std::int64_t>(lines.size()) - 1);
+  EXPECT_EQ(summary.refused, 0);
+  EXPECT_NE(summary.text().find("0 jobs accepted, 0 refused, 1 unknown (they may have been "
+                                "created)"),
+            std::string::npos)
+      << summary.text();
   EXPECT_NE(summary.text().find("stopped after line"), std::string::npos);
+}
+
+TEST(BulkEnqueue, WhatReachedNoServerIsNotRefused) {
+  Calls calls;
+  calls.hold();
+  Feed run(calls, {.in_flight = 1});
+  run.put(job_line(1));
+  ASSERT_TRUE(calls.wait_for(1));
+  Error away;
+  away.code = Code::kUnavailable;
+  away.reason = "SERVER_UNREACHABLE";
+  away.message = "failed to connect";
+  calls.answer(0, away);
+  const BulkSummary summary = run.finish();
+  EXPECT_EQ(summary.code, 6);
+  EXPECT_EQ(summary.unsent, 1);
+  EXPECT_EQ(summary.refused + summary.unknown, 0);
+  EXPECT_FALSE(run.lines().at(0)["error"].contains("mayHaveHappened"));
+  EXPECT_NE(summary.text().find(", 0 refused, 1 not sent;"), std::string::npos) << summary.text();
+}
+
+TEST(BulkEnqueue, AnAnswerThatIsTooShortLeavesTheRestUnknown) {
+  Capture out;
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const std::string input = job_line(1) + job_line(2);
+  ASSERT_EQ(write(ends[1], input.data(), input.size()), static_cast<ssize_t>(input.size()));
+  close(ends[1]);
+  BulkEnqueue bulk(
+      [](v1::BulkEnqueueJobsRequest,
+         std::function<void(Result<v1::BulkEnqueueJobsResponse>)> done) {
+        v1::BulkEnqueueJobsResponse one;
+        one.add_results()->mutable_job()->set_id("id1");
+        done(one);
+      },
+      {.request_id = "r"});
+  const BulkSummary summary = bulk.run(ends[0], out.file());
+  close(ends[0]);
+  EXPECT_EQ(summary.existed, 1);
+  EXPECT_EQ(summary.unknown, 1);
+  EXPECT_EQ(summary.refused, 0);
+  EXPECT_EQ(summary.code, 1);
+  EXPECT_NE(out.text().find("\"mayHaveHappened\": true, \"requestId\": \"r:0\""), std::string::npos)
+      << out.text();
 }
 
 TEST(BulkEnqueue, GoesOnAfterAnOverload) {
@@ -314,6 +371,44 @@ TEST(BulkEnqueue, GoesOnAfterAnOverload) {
   EXPECT_EQ(summary.refused, 1);
 }
 
+TEST(BulkEnqueue, ASignalEndsALineThatIsTooLong) {
+  Calls calls;
+  calls.hold();
+  Feed run(calls, {});
+  // Over the limit of a line, and no end of it: what came before it is sent meanwhile.
+  const std::string piece(1024 * 1024, 'x');
+  run.put(job_line(1));
+  for (int i = 0; i < 40; ++i) run.put(piece);
+  ASSERT_TRUE(calls.wait_for(1));
+  BulkEnqueue::stop(SIGTERM);
+  calls.answer();
+  const BulkSummary summary = run.wait();  // with its input still open
+  EXPECT_EQ(summary.code, 143);
+  EXPECT_EQ(summary.created, 1);
+  const auto lines = run.lines();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0]["id"], "id1");
+  EXPECT_EQ(lines[1]["line"], 2);
+  EXPECT_EQ(lines[1]["error"]["reason"], "INVALID_FIELD");
+}
+
+TEST(BulkEnqueue, ALineWithoutAnEndEndsTheCommand) {
+  const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(zeros, 0);
+  Calls calls;
+  Capture out;
+  BulkEnqueue bulk(calls.sender(), {});
+  const BulkSummary summary = bulk.run(zeros, out.file());
+  close(zeros);
+  EXPECT_EQ(summary.code, 2);
+  ASSERT_TRUE(summary.stopped);
+  EXPECT_EQ(summary.stopped->reason, "INPUT_UNREADABLE");
+  EXPECT_EQ(summary.stopped->message, "line 1 has no end: nothing behind it was read");
+  EXPECT_TRUE(calls.requests().empty());
+  const auto line = nlohmann::json::parse(out.text());  // one line
+  EXPECT_EQ(line["line"], 1);
+}
+
 TEST(BulkEnqueue, ASignalEndsTheInputAndKeepsTheAcknowledgements) {
   Calls calls;
   calls.hold();
@@ -326,6 +421,33 @@ TEST(BulkEnqueue, ASignalEndsTheInputAndKeepsTheAcknowledgements) {
   EXPECT_EQ(summary.code, 143);
   EXPECT_EQ(summary.created, 1);
   EXPECT_EQ(run.lines()[0]["id"], "id1");
+}
+
+TEST(BulkEnqueue, ASecondSignalGivesUpWhatIsInFlight) {
+  Calls calls;
+  calls.hold();
+  Feed run(calls, {.in_flight = 1, .request_id = "r"});
+  run.put(job_line(1));
+  std::string others;
+  for (int i = 2; i <= 1'001; ++i) others += job_line(i);
+  run.put(others);
+  ASSERT_TRUE(calls.wait_for(1));  // 1,000 lines; the last is for the next call
+  BulkEnqueue::stop(SIGINT);
+  BulkEnqueue::stop(SIGINT);
+  const BulkSummary summary = run.wait();  // with input and call still open
+  EXPECT_EQ(summary.code, 130);
+  EXPECT_EQ(summary.unknown, 1'000);
+  EXPECT_EQ(summary.created + summary.refused, 0);
+  EXPECT_LE(summary.unsent, 1);
+  const auto lines = run.lines();
+  ASSERT_GE(lines.size(), 1'000U);
+  EXPECT_EQ(lines[0]["error"]["reason"], "INTERRUPTED");
+  EXPECT_EQ(lines[999]["error"]["mayHaveHappened"], true);
+  EXPECT_EQ(lines[999]["error"]["requestId"], "r:0");
+  if (lines.size() > 1'000U) {  // read before the signal
+    EXPECT_FALSE(lines[1'000]["error"].contains("mayHaveHappened"));
+  }
+  calls.answer();  // too late; nobody reads it
 }
 
 }  // namespace

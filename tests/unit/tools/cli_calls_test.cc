@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "rota/ids.h"
 #include "support/fake_server/fake_server.h"
 #include "tools_support.h"
 
@@ -105,6 +106,39 @@ TEST(CliCalls, ADeleteWhoseAnswerWasLostIsDone) {
   EXPECT_EQ(ran.code, 6);
   EXPECT_NE(ran.err.find("the same command again is safe"), std::string::npos) << ran.err;
   EXPECT_EQ(ran.err.find("--request-id"), std::string::npos) << "the command has no such option";
+}
+
+TEST(CliCalls, SeveralIdsAreInFlightAndAnsweredInTheirOrder) {
+  FakeServer server;
+  server.cancels_answered_from = kIdCallsInFlight;
+  std::vector<std::string> words = {"job",   "cancel",  "--server", server.address(),
+                                    "--yes", "--color", "never"};
+  std::string wanted;
+  for (int i = 0; i < 150; ++i) {
+    const std::string id = (i == 40 ? "gone" : "id") + std::to_string(i);
+    words.push_back(id);
+    if (i != 40) wanted += id + " CANCELLED\n";
+  }
+  const Ran ran = run(words);
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_EQ(ran.out, wanted);
+  EXPECT_EQ(ran.err.rfind("error: JOB_NOT_FOUND: no such job (gone40)\n", 0), 0U) << ran.err;
+  EXPECT_EQ(server.cancels.size(), 150U);
+  EXPECT_EQ(server.most_cancels_at_once, static_cast<int>(kIdCallsInFlight));
+}
+
+TEST(CliCalls, AServerThatIsAwayIsReportedOnceForManyIds) {
+  FakeServer server;
+  server.stop();
+  std::vector<std::string> words = {"job", "cancel", "--server", server.address(), "--yes"};
+  for (int i = 0; i < 100; ++i) words.push_back("id" + std::to_string(i));
+  const Ran ran = run(words);
+  EXPECT_EQ(ran.code, 6);
+  EXPECT_EQ(ran.out, "");
+  const std::size_t first = ran.err.find("SERVER_UNREACHABLE");
+  EXPECT_NE(first, std::string::npos) << ran.err;
+  EXPECT_EQ(ran.err.find("SERVER_UNREACHABLE", first + 1), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("99 of 100 ids were not tried\n"), std::string::npos) << ran.err;
 }
 
 TEST(CliCalls, AWaitThatTheServerEndsSaysHowToSurviveThat) {

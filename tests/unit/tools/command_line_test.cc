@@ -26,7 +26,12 @@ TEST(CommandLine, HelpBeginsWithExamplesAndNamesEveryVerb) {
     EXPECT_TRUE(contains(help.out, noun.name));
     for (const Verb& verb : noun.verbs) EXPECT_TRUE(contains(help.out, verb.name)) << verb.name;
   }
-  EXPECT_EQ(run({}).out, help.out);
+  for (const auto& words : std::vector<std::vector<std::string>>{{}, {"job"}, {"-o", "json"}}) {
+    const Ran ran = run(words);  // help, but not what was asked for
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_TRUE(contains(ran.err, "Usage: rota ")) << ran.err;
+  }
   EXPECT_EQ(run({"help"}).out, help.out);
   EXPECT_EQ(run({"-h"}).out, help.out);
 }
@@ -181,6 +186,24 @@ TEST(CommandLine, NumbersOutOfBoundsNameTheirOptionAndTheBounds) {
                        "--catch-up-max-runs: 0, must be from 1 to 100000"));
   EXPECT_TRUE(contains(refusal({"job", "enqueue", "q", "k", "--label", "a=1", "--label", "a=2"}),
                        "--label: the key \"a\" is given twice"));
+  EXPECT_EQ(refusal({"queue", "set", "q", "--concurrency", "99999999999999999999"}),
+            "error: INVALID_FIELD: --concurrency: must be 1 to 1000000, or unlimited");
+  EXPECT_EQ(refusal({"queue", "set", "q", "--max-waiting", "99999999999999999999"}),
+            "error: INVALID_FIELD: --max-waiting: must be 1 to 9223372036854775807, or unlimited");
+  EXPECT_TRUE(contains(refusal({"queue", "set", "q", "--concurrency", "9x"}), "is no number"));
+  EXPECT_EQ(refusal({"scheduler", "runs", "s", "--from", "2026-11-30T00:00:00Z", "--to",
+                     "2026-11-29T00:00:00Z"}),
+            "error: INVALID_FIELD: --to: 2026-11-29T00:00:00Z lies before --from "
+            "2026-11-30T00:00:00Z");
+}
+
+TEST(CommandLine, ABadAddressNamesWhereItStands) {
+  setenv("ROTA_ADDRESS", "nonsense", 1);
+  EXPECT_EQ(refusal({"queue", "list"}),
+            "error: INVALID_FIELD: ROTA_ADDRESS: 'nonsense' is not HOST:PORT with a port of 1 to "
+            "65535");
+  EXPECT_TRUE(contains(refusal({"queue", "list", "--server", "other"}), ": --server: 'other'"));
+  unsetenv("ROTA_ADDRESS");
 }
 
 TEST(CommandLine, TheHelpOfANounShowsWholeExamples) {
@@ -200,12 +223,19 @@ TEST(CommandLine, ARefusedConnectionIsReportedAtOnce) {
 }
 
 TEST(CommandLine, DestructiveVerbsNeedYesWhereNobodyCanBeAsked) {
-  for (const auto& words : std::vector<std::vector<std::string>>{
-           {"job", "delete", "0g7m2"}, {"queue", "delete", "q"}, {"scheduler", "delete", "s"}}) {
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"job", "delete", "0g7m2"},
+                                             {"job", "cancel", "0g7m2", "0g7m3"},
+                                             {"queue", "delete", "q"},
+                                             {"scheduler", "delete", "s"}}) {
     const Ran ran = run(words);
     EXPECT_EQ(ran.code, 2);
-    EXPECT_TRUE(contains(ran.err, "--yes")) << ran.err;
+    EXPECT_TRUE(contains(ran.err, "--yes: must be given where nobody can be asked")) << ran.err;
+    EXPECT_TRUE(contains(run({words[0], words[1], "--help"}).out,
+                         "must be given where nobody can be asked"));
   }
+  // One job named by hand is cancelled without a question: this one only meets no server.
+  EXPECT_EQ(run({"job", "cancel", "0g7m2", "--server", "127.0.0.1:1"}).code, 6);
 }
 
 TEST(CommandLine, BehindTheMarkAllWordsAreArguments) {
