@@ -147,7 +147,7 @@ rocksdb::Status scan_page(const ScanSource& source, char tag, const core::ScanSp
     page->rows.emplace_back(std::string(untagged(key)), value.ToString());
   }
   *stepped = std::max<std::uint64_t>(counter.steps(), page->rows.size());
-  const rocksdb::Status status = it->status();
+  rocksdb::Status status = it->status();
   if (!status.IsIncomplete()) return status;
 
   const std::string from =
