@@ -11,6 +11,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "src/convert.h"
+#include "src/reply_limit.h"
 
 namespace rota::internal {
 namespace {
@@ -101,6 +102,18 @@ bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
+// A message over a limit, by gRPC's own text, which ends in the limit: "(SIZE vs. LIMIT)". It was
+// the answer when the server would not send it or this client not take it; what was asked for may
+// then be done. Else it was the request, and the server did not take it.
+void take_size_fault(Fault& fault) {
+  const std::string& text = fault.error.message;
+  const bool answer = contains(text, "Sent message larger than max") ||
+                      contains(text, "vs. " + std::to_string(kReplyBytesMax) + ")");
+  fault.error.code = answer ? Code::kInternal : Code::kInvalid;
+  fault.error.reason = answer ? "ANSWER_TOO_LARGE" : "MESSAGE_TOO_LARGE";
+  fault.unknown = answer;
+}
+
 }  // namespace
 
 Fault to_fault(const grpc::Status& status) {
@@ -120,10 +133,7 @@ Fault to_fault(const grpc::Status& status) {
   switch (code) {
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
       // Sent again it is as large as before. Any other shortage may pass.
-      if (contains(fault.error.message, "larger than max")) {
-        fault.error.code = Code::kInvalid;
-        fault.error.reason = "MESSAGE_TOO_LARGE";
-      }
+      if (contains(fault.error.message, "larger than max")) take_size_fault(fault);
       break;
     case grpc::StatusCode::UNAVAILABLE:
       // Only the text tells a connection that was never made from one that broke; any other text

@@ -9,12 +9,11 @@
 #include <cstdlib>
 
 #include "base/limits.h"
+#include "src/reply_limit.h"
 #include "src/status.h"
 
 namespace rota::internal {
 namespace {
-
-constexpr int kReplyBytesMax = 64 * 1024 * 1024;  // pages of jobs with their attempts can be large
 
 std::string address_of(const ClientOptions& options) {
   if (!options.address.empty()) return options.address;

@@ -2,14 +2,11 @@
 #include "rpc/scheduler_reader.h"
 
 #include <algorithm>
-#include <deque>
 #include <utility>
 
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "model/keys.h"
-#include "rpc/convert_scheduler.h"
-#include "rpc/page_token.h"
 #include "rpc/queue_directory.h"
 
 namespace rota::rpc {
@@ -19,15 +16,7 @@ using core::Keyspace;
 namespace keys = model::keys;
 namespace limits = base::limits;
 
-bool wanted(const RunFilter& filter, const model::RunRecord& run) {
-  // A range of ticks is listed when any of it lies within the bounds.
-  if (run.last_nominal_ms < filter.from_ms || run.first_nominal_ms >= filter.to_ms) return false;
-  if (!filter.business_date.empty() && filter.business_date != run.business_date) return false;
-  if (filter.outcomes.empty()) return true;
-  const int outcome = run_outcome_to_wire(run.outcome);
-  return std::find(filter.outcomes.begin(), filter.outcomes.end(), outcome) !=
-         filter.outcomes.end();
-}
+constexpr int kScanRowsMin = 100;  // most may be none of the prefix
 
 }  // namespace
 
@@ -69,18 +58,29 @@ base::Result<SchedulerRead> SchedulerReader::get(const std::string& name_space,
   return read;
 }
 
-base::Status SchedulerReader::check_known(const std::string& name_space,
-                                          const std::string& id) const {
-  const base::Result<Rows> rows = this->rows(name_space, id);
-  if (!rows) return rows.error();
-  if (!rows->read.values[0] && !rows->read.values[1]) return scheduler_not_found(id);
+base::Status SchedulerReader::read_states(std::vector<SchedulerRead>* reads) const {
+  core::ReadSpec spec;
+  for (const auto& read : *reads) {
+    spec.gets.push_back({Keyspace::kScheduler,
+                         keys::scheduler_state(read.scheduler.name_space, read.scheduler.id)});
+  }
+  core::ReadResult result;
+  std::string detail;
+  if (store_.snapshot_read(spec, &result, &detail) != core::ReadError::kNone) {
+    return read_failed(detail);
+  }
+  for (std::size_t i = 0; i < reads->size(); ++i) {
+    if (result.values[i] && !model::decode(*result.values[i], &(*reads)[i].state)) {
+      return damaged_row(store_, Keyspace::kScheduler, spec.gets[i].key);
+    }
+  }
   return {};
 }
 
 base::Result<SchedulerReader::Page> SchedulerReader::list(const std::string& name_space,
                                                           const std::string& prefix,
-                                                          const std::string& after,
-                                                          int page_size) const {
+                                                          const std::string& after, int page_size,
+                                                          const Take& take) const {
   // Keys hold the id length-prefixed, so ids come by length, then by their bytes; all that matters
   // is that the order is always the same.
   Page page;
@@ -88,23 +88,28 @@ base::Result<SchedulerReader::Page> SchedulerReader::list(const std::string& nam
   // The namespace's part of the key, without the id's own length.
   const std::string range = first.substr(0, first.size() - 1);
   std::string begin = after.empty() ? range : keys::after(keys::scheduler(name_space, after));
-  int budget = limits::kPageRowsExaminedMax;
-  for (bool more = true; more && budget > 0 && static_cast<int>(page.schedulers.size()) < page_size;
-       --budget) {
+  page.last = after;
+  page.more = true;
+  int room = page_size;
+  for (int budget = limits::kPageRowsExaminedMax; page.more && budget > 0 && room > 0; --budget) {
     core::ReadResult result;
     std::string detail;
+    const auto rows = static_cast<std::uint32_t>(
+        std::clamp(room, kScanRowsMin, static_cast<int>(limits::kReadRowsMax)));
     const core::ReadSpec spec{.gets = {},
                               .scans = {{Keyspace::kScheduler, begin, keys::after_prefix(range),
-                                         limits::kReadRowsMax, limits::kReadBytesMax}}};
+                                         rows, limits::kReadBytesMax}}};
     if (store_.snapshot_read(spec, &result, &detail) != core::ReadError::kNone) {
       return read_failed(detail);
     }
     page.at = result.at;
-    more = result.pages[0].more;
-    begin = result.pages[0].next;
+    page.more = result.pages[0].more;
+    begin = std::move(result.pages[0].next);
+    std::vector<SchedulerRead> reads;
+    std::string last_seen = page.last;
     for (const auto& [key, value] : result.pages[0].rows) {
-      if (static_cast<int>(page.schedulers.size()) == page_size) {
-        more = true;
+      if (static_cast<int>(reads.size()) == room) {
+        page.more = true;
         break;
       }
       SchedulerRead read;
@@ -112,74 +117,23 @@ base::Result<SchedulerReader::Page> SchedulerReader::list(const std::string& nam
         return damaged_row(store_, Keyspace::kScheduler, key);
       }
       --budget;
-      page.last = read.scheduler.id;
-      if (read.scheduler.id.compare(0, prefix.size(), prefix) != 0) continue;
-      page.schedulers.push_back(std::move(read));
-    }
-    page.more = more;
-  }
-  core::ReadSpec states;
-  for (const auto& read : page.schedulers) {
-    states.gets.push_back(
-        {Keyspace::kScheduler, keys::scheduler_state(name_space, read.scheduler.id)});
-  }
-  core::ReadResult result;
-  std::string detail;
-  if (store_.snapshot_read(states, &result, &detail) != core::ReadError::kNone) {
-    return read_failed(detail);
-  }
-  for (std::size_t i = 0; i < page.schedulers.size(); ++i) {
-    if (result.values[i] && !model::decode(*result.values[i], &page.schedulers[i].state)) {
-      return damaged_row(store_, Keyspace::kScheduler, states.gets[i].key);
-    }
-  }
-  return page;
-}
-
-// The store reads upwards only and a scheduler keeps a bounded number of records, so the newest are
-// found by walking from the lower bound and keeping the last ones.
-base::Result<SchedulerReader::Runs> SchedulerReader::runs(const std::string& name_space,
-                                                          const RunFilter& filter,
-                                                          const std::string& before,
-                                                          int page_size) const {
-  const std::string of_this = keys::run_prefix(name_space, filter.scheduler_id);
-  if (!before.empty() && !keys::time_after(before, of_this)) return not_of_this_listing();
-  Runs out;
-  std::deque<std::pair<std::string, model::RunRecord>> newest;
-  bool older = false;
-  std::string begin = keys::run_begin(name_space, filter.scheduler_id, INT64_MIN);
-  const std::string end = before.empty() ? keys::run_end(name_space, filter.scheduler_id) : before;
-  for (bool more = begin < end; more;) {
-    core::ReadResult result;
-    std::string detail;
-    const core::ReadSpec spec{
-        .gets = {},
-        .scans = {{Keyspace::kRun, begin, end, limits::kReadRowsMax, limits::kReadBytesMax}}};
-    if (store_.snapshot_read(spec, &result, &detail) != core::ReadError::kNone) {
-      return read_failed(detail);
-    }
-    out.at = result.at;
-    for (auto& [key, value] : result.pages[0].rows) {
-      model::RunRecord run;
-      if (!model::decode(value, &run)) return damaged_row(store_, Keyspace::kRun, key);
-      if (!wanted(filter, run)) continue;
-      newest.emplace_back(std::move(key), std::move(run));
-      if (static_cast<int>(newest.size()) > page_size) {
-        newest.pop_front();
-        older = true;
+      last_seen = read.scheduler.id;
+      if (read.scheduler.id.compare(0, prefix.size(), prefix) == 0) {
+        reads.push_back(std::move(read));
       }
     }
-    more = result.pages[0].more;
-    begin = result.pages[0].next;
+    if (auto done = read_states(&reads); !done) return done.error();
+    for (const auto& read : reads) {
+      if (!take(read)) {
+        page.more = true;
+        return page;
+      }
+      page.last = read.scheduler.id;
+      --room;
+    }
+    page.last = std::move(last_seen);
   }
-  if (newest.empty() && before.empty()) {
-    if (auto known = check_known(name_space, filter.scheduler_id); !known) return known.error();
-  }
-  if (older) out.position = newest.front().first;
-  for (auto run = newest.rbegin(); run != newest.rend(); ++run) {
-    out.runs.push_back(std::move(run->second));
-  }
-  return out;
+  return page;
 }
 
 }  // namespace rota::rpc

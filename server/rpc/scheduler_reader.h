@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,25 +40,27 @@ class SchedulerReader {
   // SCHEDULER_NOT_FOUND with the id.
   base::Result<SchedulerRead> get(const std::string& name_space, const std::string& id) const;
 
-  // By id; `after` is the last id of the page before. `more`: there may be further ones.
+  // By id; `after` is the last id of the page before. Each one is handed to `take` as soon as it is
+  // read; false means that it was not taken, and the next page begins with it.
   struct Page {
-    std::vector<SchedulerRead> schedulers;
-    std::string last;  // go on after this id
-    bool more = false;
+    std::string last;   // go on after this id
+    bool more = false;  // there may be further ones
     core::CommitSeq at = 0;
   };
+  using Take = std::function<bool(const SchedulerRead& read)>;
   base::Result<Page> list(const std::string& name_space, const std::string& prefix,
-                          const std::string& after, int page_size) const;
+                          const std::string& after, int page_size, const Take& take) const;
 
   // Newest first; SCHEDULER_NOT_FOUND for one that neither is declared nor has left run records.
-  // `before` is the position that the page before returned; empty at the start.
+  // `before` is the position that the page before returned; empty at the start. Handed over as in
+  // list(). See run_list.cc for what a page costs.
   struct Runs {
-    std::vector<model::RunRecord> runs;
     std::string position;  // empty: the end
     core::CommitSeq at = 0;
   };
+  using TakeRun = std::function<bool(const model::RunRecord& run)>;
   base::Result<Runs> runs(const std::string& name_space, const RunFilter& filter,
-                          const std::string& before, int page_size) const;
+                          const std::string& before, int page_size, const TakeRun& take) const;
 
  private:
   // Declaration and state of one id, as stored at one moment.
@@ -66,8 +69,8 @@ class SchedulerReader {
     core::ReadResult read;
   };
   base::Result<Rows> rows(const std::string& name_space, const std::string& id) const;
-  // The state of a deleted scheduler stays as long as it has run records or unfinished jobs.
-  base::Status check_known(const std::string& name_space, const std::string& id) const;
+  // Fills in their states, as stored at one moment.
+  base::Status read_states(std::vector<SchedulerRead>* reads) const;
 
   const core::ShardStore& store_;
 };

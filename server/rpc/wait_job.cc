@@ -34,8 +34,7 @@ class WaitReactor final : public grpc::ServerUnaryReactor {
     if (wait_ms == 0) return first_look(shared, /*last=*/true);
     const auto waiter = shared->context.server.waiters.add(
         shared->key, wait_ms, [shared](runtime::WaitEnd, const core::JobEvent* event) {
-          const auto state = event == nullptr ? model::JobState::kUnknown : event->state;
-          look(shared, state);
+          look(shared, event == nullptr ? Seen{} : Seen{event->state, event->seq});
         });
     if (!waiter) {
       shared->end(to_status(waiter.error()));
@@ -87,15 +86,21 @@ class WaitReactor final : public grpc::ServerUnaryReactor {
     runtime::Waiters::Id waiter = 0;
   };
 
+  // What an event told of the job, for one of which nothing is kept.
+  struct Seen {
+    model::JobState state = model::JobState::kUnknown;
+    core::CommitSeq seq = 0;
+  };
+
   // Stands in line with all other queries, and is refused like them.
   static void first_look(const std::shared_ptr<Shared>& shared, bool last) {
     const bool accepted = shared->context.server.readers.submit(
-        [shared, last] { read_and_answer(*shared, last, model::JobState::kUnknown); });
+        [shared, last] { read_and_answer(*shared, last, Seen{}); });
     if (!accepted) shared->end(to_status(too_many_queries()));
   }
 
   // What the wait ended for goes first: at most one for each call that waits.
-  static void look(const std::shared_ptr<Shared>& shared, model::JobState seen) {
+  static void look(const std::shared_ptr<Shared>& shared, Seen seen) {
     const bool accepted = shared->context.server.readers.submit_first(
         [shared, seen] { read_and_answer(*shared, /*last=*/true, seen); });
     if (!accepted) {
@@ -104,12 +109,11 @@ class WaitReactor final : public grpc::ServerUnaryReactor {
   }
 
   // On a reader thread. Answers if the job is final, or in any case when this is the last look.
-  // `seen` is the state an event told, for a job of which nothing is kept.
-  static void read_and_answer(Shared& shared, bool last, model::JobState seen) {
+  static void read_and_answer(Shared& shared, bool last, Seen seen) {
     if (shared.claimed.load()) return;
     const auto read = shared.context.jobs.get(shared.name_space, shared.key, false);
     if (!read) {
-      if (read.error().reason == base::Reason::kJobNotFound && model::is_final(seen)) {
+      if (read.error().reason == base::Reason::kJobNotFound && model::is_final(seen.state)) {
         return answer_gone(shared, seen);
       }
       return shared.end(to_status(read.error()));
@@ -125,13 +129,14 @@ class WaitReactor final : public grpc::ServerUnaryReactor {
   }
 
   // The job has ended and its queue keeps nothing of such jobs.
-  static void answer_gone(Shared& shared, model::JobState seen) {
+  static void answer_gone(Shared& shared, Seen seen) {
     if (!shared.claim()) return;
     shared.forget_waiter();
     auto* job = shared.response->mutable_job();
     job->set_id(model::job_id(shared.key));
-    job->set_state(state_to_wire(seen));
+    job->set_state(state_to_wire(seen.state));
     shared.response->set_finished(true);
+    shared.response->set_commit_seq(static_cast<std::int64_t>(seen.seq));
     shared.reactor->Finish(grpc::Status::OK);
   }
 

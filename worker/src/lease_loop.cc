@@ -160,6 +160,14 @@ void LeaseLoop::close_poll() {
   poll_.reset();
 }
 
+void LeaseLoop::on_refusal() {
+  // That nothing was granted is true of the call that was refused. An earlier one of this id whose
+  // answer never came may have its grants at the server, held by this living session: only the id
+  // brings them, and nobody would look for them under another.
+  if (poll_->unknown && !(stopping_ && ++poll_->failures >= kHurriedFailuresMax)) return;
+  close_poll();
+}
+
 void LeaseLoop::on_empty(BootTime sent) {
   // A server that has nothing holds the poll; one that answers at once must not be asked in a
   // circle.
@@ -177,6 +185,7 @@ void LeaseLoop::on_error(int number, bool carried, const Error& error) {
   // Two calls that leave at once may arrive the other way round: the one that waits for long has
   // then taken the place of the one that was to end it, which is sent again.
   if (newest && poll_->out > 0 && error.reason == "POLL_REPLACED") poll_->hurried = false;
+  poll_->unknown = poll_->unknown || error.may_have_happened;
   // The older of two calls is told that the newer one took its place.
   if (!newest || poll_->out > 0) return;
   const int failures = failures_++;
@@ -186,13 +195,13 @@ void LeaseLoop::on_error(int number, bool carried, const Error& error) {
       if (error.reason != "QUEUE_NOT_FOUND") break;
       if (missing_queue_ != error.message) log_(2, "waiting for a queue: " + error.message);
       missing_queue_ = error.message;
-      close_poll();
+      on_refusal();
       not_before_ =
           BootClock::now() + full_jitter(failures, Millis(250), Millis(5'000), Millis(50));
       return;
     case Code::kExhausted:
     case Code::kConflict:
-      close_poll();
+      on_refusal();
       not_before_ = BootClock::now() + full_jitter(failures, Millis(100), Millis(5'000), least);
       return;
     case Code::kUnavailable:

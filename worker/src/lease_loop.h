@@ -19,7 +19,8 @@ namespace rota::internal {
 // Asks for jobs: while slots are free one long poll is with the server, so that it is already
 // parked when a job or a queue's slot comes up. A poll that is about to leave takes outcomes along,
 // which saves a call and a commit; it then hardly waits. A poll whose answer is missing is repeated
-// with its request id; what such a repeat brings a second time is taken once. Thread-safe.
+// with its request id, also when the server refuses a repeat for now; what such a repeat brings a
+// second time is taken once. Thread-safe.
 class LeaseLoop {
  public:
   struct Options {
@@ -62,7 +63,8 @@ class LeaseLoop {
     bool hurried = false;  // the repeat that does not wait was sent
     int hurries = 0;       // such repeats so far
     int failures = 0;
-    bool alone = false;                        // carries nothing: with outcomes it was refused
+    bool unknown = false;  // one of its calls was sent, and may have been carried out
+    bool alone = false;    // carries nothing: with outcomes it was refused
     std::unordered_set<std::uint64_t> seen{};  // tokens that were taken
   };
 
@@ -72,6 +74,7 @@ class LeaseLoop {
   void on_answer(int number, BootTime sent, bool carried, Result<LeaseReply> answer);
   LeaseReply only_new(LeaseReply reply);
   void on_error(int number, bool carried, const Error& error);
+  void on_refusal();
   void on_empty(BootTime sent);
   void close_poll();
   bool ended_locked() const {

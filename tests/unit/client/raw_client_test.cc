@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "internal/raw_client.h"
 
+#include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
 
 #include <future>
 
+#include "rota/v1/job_service.grpc.pb.h"
 #include "src/repeat.h"
+#include "src/reply_limit.h"
 #include "support/fake_server/fake_server.h"
 
 namespace rota::internal {
@@ -46,6 +49,55 @@ TEST(RawClientTest, WaitForServerEndsWhenItAnswers) {
 TEST(RawClientTest, WaitForServerGivesUp) {
   RawClient raw = make_raw(closed_address());
   EXPECT_EQ(raw.wait_for_server(100ms).error().code, Code::kUnavailable);
+}
+
+// Takes and sends messages up to its own limits, and answers with an id of a given size.
+class SizedServer final : public v1::JobService::Service {
+ public:
+  explicit SizedServer(std::size_t answer_bytes, int receive_max = -1, int send_max = -1)
+      : answer_bytes_(answer_bytes) {
+    grpc::ServerBuilder builder;
+    builder.SetMaxReceiveMessageSize(receive_max);
+    builder.SetMaxSendMessageSize(send_max);
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+  grpc::Status EnqueueJob(grpc::ServerContext*, const v1::EnqueueJobRequest*,
+                          v1::EnqueueJobResponse* response) override {
+    response->mutable_job()->set_id(std::string(answer_bytes_, 'x'));
+    return grpc::Status::OK;
+  }
+
+ private:
+  const std::size_t answer_bytes_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST(RawClientTest, ARequestThatIsTooLargeIsTheCallersFault) {
+  SizedServer server(0, /*receive_max=*/1'000);
+  v1::EnqueueJobRequest request;
+  request.mutable_job()->mutable_payload()->set_data(std::string(2'000, 'x'));
+  const auto result = make_raw(server.address()).enqueue_job(request);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, Code::kInvalid) << result.error().message;
+  EXPECT_EQ(result.error().reason, "MESSAGE_TOO_LARGE");
+  EXPECT_FALSE(result.error().may_have_happened);
+}
+
+TEST(RawClientTest, AnAnswerThatIsTooLargeIsNotTheCallersFaultAndTheWorkMayBeDone) {
+  SizedServer refuses_to_send(2'000, -1, /*send_max=*/1'000);
+  SizedServer sends(kReplyBytesMax);  // and what belongs to it besides
+  for (const SizedServer* server : {&refuses_to_send, &sends}) {
+    const auto result = make_raw(server->address()).enqueue_job({}, {.timeout = 60s});
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, Code::kInternal) << result.error().message;
+    EXPECT_EQ(result.error().reason, "ANSWER_TOO_LARGE");
+    EXPECT_TRUE(result.error().may_have_happened);
+  }
 }
 
 TEST(RawClientTest, ADeleteWhoseAnswerWasLostIsDoneWhenTheRepeatFindsNothing) {

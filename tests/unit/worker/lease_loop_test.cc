@@ -196,6 +196,58 @@ TEST_F(LeaseLoopTest, AFailedCallGivesItsOutcomesBackAndIsRepeatedWithItsId) {
   EXPECT_EQ(port.calls[1].call.request_id, port.calls[0].call.request_id);
 }
 
+// The first call committed its grants and lost its answer; the server is then too busy for the
+// repeat. Its grants are held by this session, which hears of them under no other id.
+TEST_F(LeaseLoopTest, ARefusedRepeatOfACallWithoutAnswerKeepsItsId) {
+  const Error refusals[] = {error_of(Code::kExhausted, "OVERLOADED"), replaced(),
+                            error_of(Code::kNotFound, "QUEUE_NOT_FOUND")};
+  step();
+  Error broken = error_of(Code::kUnavailable, "SERVER_UNREACHABLE");
+  broken.may_have_happened = true;
+  port.calls[0].done(broken);
+  for (const Error& refusal : refusals) {
+    loop.step(BootTime::max());
+    EXPECT_EQ(port.calls.back().call.request_id, port.calls[0].call.request_id);
+    port.calls.back().done(refusal);
+  }
+  loop.step(BootClock::now());
+  EXPECT_EQ(port.calls.size(), 4U) << "asked again without a pause";
+  loop.step(BootTime::max());
+  ASSERT_EQ(port.calls.size(), 5U);
+  EXPECT_EQ(port.calls[4].call.request_id, port.calls[0].call.request_id);
+  LeaseReply kept;
+  kept.grants.push_back({.job_id = "j", .fencing_token = 7});
+  port.calls[4].done(std::move(kept));
+  EXPECT_EQ(granted, 1U);
+  loop.step(BootTime::max());  // answered: what comes next is another poll
+  ASSERT_EQ(port.calls.size(), 6U);
+  EXPECT_NE(port.calls[5].call.request_id, port.calls[0].call.request_id);
+}
+
+TEST_F(LeaseLoopTest, ARefusedCallWithNoneBeforeItGivesItsIdUp) {
+  step();
+  port.calls[0].done(error_of(Code::kExhausted, "OVERLOADED"));
+  loop.step(BootTime::max());
+  ASSERT_EQ(port.calls.size(), 2U);
+  EXPECT_NE(port.calls[1].call.request_id, port.calls[0].call.request_id);
+}
+
+// A stop is not held up for ever by a server that stays busy.
+TEST_F(LeaseLoopTest, AStopGivesUpARepeatThatIsRefusedAgainAndAgain) {
+  step();
+  Error broken = error_of(Code::kUnavailable, "SERVER_UNREACHABLE");
+  broken.may_have_happened = true;
+  port.calls[0].done(broken);
+  loop.stop();
+  for (std::size_t i = 1; i <= 3; ++i) {
+    EXPECT_FALSE(loop.has_ended());
+    loop.step(BootTime::max());
+    ASSERT_EQ(port.calls.size(), i + 1);
+    port.calls[i].done(error_of(Code::kExhausted, "OVERLOADED"));
+  }
+  EXPECT_TRUE(loop.has_ended());
+}
+
 TEST_F(LeaseLoopTest, ARefusalIsThePollsOnlyWhenItCarriedNothing) {
   outcomes = 1;
   step();

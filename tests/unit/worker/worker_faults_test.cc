@@ -341,6 +341,17 @@ TEST_F(WorkerTest, BusyServerIsAskedLater) {
   finished();
 }
 
+TEST_F(WorkerTest, BusyServerAfterALostAnswerDoesNotCostTheGrants) {
+  make().handle("k", [](Context&) { return Outcome::succeed(); });
+  server_.next("LeaseJobs", Trouble::kLoseAnswer);
+  server_.next("LeaseJobs", Trouble::kBusy);
+  server_.give("k");
+  start();
+  finished();  // given once only: under another id it would never come
+  ASSERT_GE(server_.lease_calls.size(), 3U);
+  EXPECT_EQ(server_.lease_calls[2].request_id(), server_.lease_calls[0].request_id());
+}
+
 TEST_F(WorkerTest, OutcomesPileUpWhileACallIsOut) {
   constexpr int kJobs = 50;  // so many slots have two lease loops
   std::atomic<int> returned{0};
