@@ -168,7 +168,7 @@ TEST(Duties, TicksWithLargePayloadsAreSpreadOverBatches) {
   h.move_clocks(60 * kSecond);
   h.settle();
   EXPECT_EQ(h.counters("q").created, 60U);
-  EXPECT_LE(h.largest_batch_bytes, 6 * kMiB);
+  EXPECT_LE(h.largest_batch_bytes, kMiB) << "of one scheduler, whatever it has to catch up";
 }
 
 // ---- proportional to the work
