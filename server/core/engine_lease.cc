@@ -158,6 +158,7 @@ void EngineImpl::unpark(CallId call) {
     if (q == queues_.end()) continue;
     q->second->polls.erase(p.place);
     q->second->last_asked_mono_ms = now_.mono_ms;
+    if (q->second->polls.empty()) list_window(*q->second);
   }
   polls_granted_.erase(call);
   polls_to_answer_.erase(call);

@@ -81,7 +81,7 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
   each(Keyspace::kQueueState, [&](std::string_view key, std::string_view value) {
     const char tag = key.empty() ? '\0' : key.front();
     if (tag == 'q') {
-      auto q = std::make_unique<QueueState>();
+      auto q = std::make_unique<QueueState>(&window_bytes_);
       if (!model::decode(value, &q->queue)) {
         fault = undecodable(Keyspace::kQueueState, key);
         return;
