@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "base/limits.h"
 #include "model/bytes.h"
 #include "model/queue.h"
@@ -254,8 +257,14 @@ TEST(Records, SmallOnes) {
   Grant g;
   g.session_id = "s";
   g.request_hash = std::string(16, '\xff');
-  g.entries = {{{1, 100, 2}, 3, 4, kPermitQueue}, {{1, 0, 9}, 1, 5, kPermitQueue}};
-  EXPECT_EQ(survives(g).entries.size(), 2U);
+  g.entries = {{{1, 100, 2}, 3, 4, kPermitQueue},
+               {{1, 0, 9}, 1, 5, kPermitQueue, 60'000},
+               {{1, 0, 10}, 1, 6, kPermitQueue, kNoTimeout}};
+  const Grant same = survives(g);
+  ASSERT_EQ(same.entries.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(same.entries[i].attempt_timeout_ms, g.entries[i].attempt_timeout_ms);
+  }
   LedgerEntry l;
   l.state = LedgerState::kDone;
   l.job = {1, 2, 3};
@@ -287,6 +296,30 @@ TEST(Records, EngineMetaOfFormat1) {
   EXPECT_EQ(m.now_ms, 1'795'953'600'000);
   EXPECT_EQ(m.requests_swept_ms, 7);
   EXPECT_EQ(m.deletions_held_ms, 0);
+}
+
+// As a server stored it before attempt timeouts stood with the grant.
+TEST(Records, GrantOfFormat1) {
+  static constexpr std::string_view kStored =
+      "0102733109776f726b65722d7331056c6f63616c1031bfc6b1fd53dfee186dc56357918207e0d4038098e9f2c468"
+      "0402000000019b0000000000000001010101000000019b0000000000000002010201fcadc405";
+  std::string bytes;
+  for (std::size_t i = 0; i < kStored.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(std::string(kStored.substr(i, 2)), nullptr, 16));
+  }
+  Grant g;
+  ASSERT_TRUE(decode(bytes, &g));
+  EXPECT_EQ(g.session_id, "s1");
+  EXPECT_EQ(g.worker_id, "worker-s1");
+  EXPECT_EQ(g.principal, "local");
+  EXPECT_EQ(g.request_hash.size(), 16U);
+  EXPECT_EQ(g.ttl_ms, 30'000);
+  EXPECT_EQ(g.granted_ms, 1'795'953'600'000);
+  EXPECT_EQ(g.granted_seq, 4U);
+  ASSERT_EQ(g.entries.size(), 2U);
+  EXPECT_EQ(g.entries[1].job, (JobKey{1, 100, 2}));
+  EXPECT_EQ(g.entries[1].token, 2U);
+  EXPECT_FALSE(g.entries[1].attempt_timeout_ms) << "not known";
 }
 
 TEST(Records, Scheduler) {
