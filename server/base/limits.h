@@ -54,6 +54,9 @@ inline constexpr int kAttemptsMax = 1'000;
 inline constexpr int kAttemptsDefault = 5;
 inline constexpr int kUncountedGrantsMax = 1'000;  // released, snoozed, ungranted; then DEAD
 inline constexpr int kAttemptHistoryMax = 20;      // attempts kept with a job
+// Of the texts of all of them together: each end of an attempt writes them again. Beyond it the
+// oldest lose what they say at length.
+inline constexpr std::int64_t kAttemptHistoryBytesMax = 64 * kKiB;
 inline constexpr std::int64_t kBackoffMsMax = 30 * kDayMs;
 inline constexpr int kBackoffListMax = 32;
 inline constexpr std::int64_t kBackoffFirstMsDefault = kSecondMs;
@@ -171,6 +174,12 @@ static_assert(kPayloadBytesMax <= kBatchBytesMax, "the largest job fits into one
 static_assert(kCallBytesMax < kReceiveBytesMax, "our own refusal comes before the library's");
 static_assert(kPayloadInlineBytesMax <= kPayloadBytesDefault);
 static_assert(kResultBytesMax <= kPayloadBytesMax);
+static_assert(kFailureMessageBytesMax + kFailureDetailBytesMax + kLogTailBytesMax +
+                      kAttemptHistoryMax *
+                          static_cast<std::int64_t>(kNameBytesMax + kSessionIdBytesMax +
+                                                    kFailureTypeBytesMax + 64) <=
+                  kAttemptHistoryBytesMax,
+              "the last attempt keeps all it says, and each other one its names");
 static_assert(kLeaseTtlMsMin <= kLeaseTtlMsDefault && kLeaseTtlMsDefault <= kLeaseTtlMsMax);
 static_assert(kPollWaitMsDefault <= kPollWaitMsMax);
 static_assert(kPollWithOutcomesWaitMsMax < kPollWaitMsDefault);

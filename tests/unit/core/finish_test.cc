@@ -122,6 +122,35 @@ TEST(Finish, ReleasesAreBounded) {
             static_cast<std::size_t>(base::limits::kAttemptHistoryMax));
 }
 
+// One call may end 1,000 attempts, each of which writes the history of its job again.
+TEST(Finish, ABatchOfLongHistoriesIsBounded) {
+  constexpr std::uint32_t kJobs = 40;
+  EngineHarness h;
+  h.set_checks(false);
+  h.queue("q", with_retry(retries(1'000, 0)));
+  core::JobKey key;
+  for (std::uint32_t i = 0; i < kJobs; ++i) key = h.enqueue(job()).key;
+  auto outcome = failed(true, std::string(base::limits::kFailureMessageBytesMax, 'm'));
+  outcome.failure.detail.assign(base::limits::kFailureDetailBytesMax, 'd');
+  outcome.log_tail.assign(base::limits::kLogTailBytesMax, 'l');
+  core::GrantedJob first;
+  for (int attempt = 0; attempt < base::limits::kAttemptHistoryMax; ++attempt) {
+    const auto granted = h.lease(lease({"q"}, kJobs)).jobs;
+    ASSERT_EQ(granted.size(), kJobs);
+    if (attempt == 0) first = granted[0];
+    core::FinishJobs all{"s1", {}};
+    for (const auto& one : granted) all.items.push_back({ref(one), outcome, {}});
+    h.expect<core::FinishReply>(all);
+  }
+  EXPECT_LE(h.largest_batch_bytes,
+            kJobs * static_cast<std::size_t>(base::limits::kAttemptHistoryBytesMax + 8 * 1024));
+  EXPECT_EQ(h.history(key).back().log_tail, outcome.log_tail);
+  const auto again = h.finish(first, succeeded());  // of the oldest token that is remembered
+  EXPECT_TRUE(again.already_ended);
+  EXPECT_EQ(again.recorded, AttemptOutcome::kFailed);
+}
+
+
 // ---- repeats and stale tokens
 
 TEST(FinishRepeat, IsAnsweredWithTheRecordedOutcome) {

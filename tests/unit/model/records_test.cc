@@ -322,6 +322,57 @@ TEST(Records, GrantOfFormat1) {
   EXPECT_FALSE(g.entries[1].attempt_timeout_ms) << "not known";
 }
 
+Attempt talkative(std::uint32_t number, std::size_t detail, std::size_t log, std::size_t message) {
+  Attempt a;
+  a.number = number;
+  a.token = number;
+  a.worker_id = "w";
+  a.by_finish = true;
+  a.failure = {"ERROR", std::string(message, 'm'), std::string(detail, 'd')};
+  a.log_tail.assign(log, 'l');
+  return a;
+}
+
+TEST(SideHistory, KeepsTheLastAttemptsWholeAndTheTextsBounded) {
+  namespace limits = base::limits;
+  Side side;
+  for (std::uint32_t i = 1; i <= 25; ++i) {
+    side.remember(talkative(i, limits::kFailureDetailBytesMax, limits::kLogTailBytesMax,
+                            limits::kFailureMessageBytesMax));
+    const Attempt& last = side.history.back();
+    ASSERT_EQ(last.failure.detail.size(), 16'384U);
+    ASSERT_EQ(last.log_tail.size(), 8'192U);
+    ASSERT_EQ(last.failure.message.size(), 4'096U);
+    ASSERT_LE(encode(side).size(), 64 * 1024 + 4'096U);
+  }
+  ASSERT_EQ(side.history.size(), 20U);
+  EXPECT_EQ(side.history.front().number, 6U);
+  EXPECT_EQ(side.history.front().failure.type, "ERROR") << "what says how it ended stays";
+  EXPECT_TRUE(side.history.front().by_finish);
+  EXPECT_TRUE(side.history.front().failure.message.empty());
+  // Messages are shorter and go last: more attempts have one than have a detail.
+  const auto have = [&](auto text) {
+    return std::count_if(side.history.begin(), side.history.end(),
+                         [&](const Attempt& a) { return !text(a).empty(); });
+  };
+  const auto details = have([](const Attempt& a) { return a.failure.detail; });
+  EXPECT_EQ(details, have([](const Attempt& a) { return a.log_tail; }));
+  EXPECT_GT(have([](const Attempt& a) { return a.failure.message; }), details);
+  survives(side);
+}
+
+TEST(SideHistory, LosesNothingWithinTheBound) {
+  Side side;
+  for (std::uint32_t i = 1; i <= 20; ++i) side.remember(talkative(i, 1'000, 1'000, 1'000));
+  for (const Attempt& a : side.history) {
+    EXPECT_EQ(a.failure.detail.size() + a.log_tail.size() + a.failure.message.size(), 3'000U);
+  }
+  side.remember(talkative(21, 16'000, 0, 0));
+  EXPECT_TRUE(side.history[0].failure.detail.empty());
+  EXPECT_EQ(side.history[0].failure.message.size(), 1'000U) << "not yet needed";
+  EXPECT_EQ(side.history[18].failure.detail.size(), 1'000U);
+}
+
 TEST(Records, Scheduler) {
   Scheduler s;
   s.name_space = "default";
