@@ -150,6 +150,33 @@ TEST(Finish, ABatchOfLongHistoriesIsBounded) {
   EXPECT_EQ(again.recorded, AttemptOutcome::kFailed);
 }
 
+// The token authorises, whoever reports: the effect exists. A renewal is for the session that holds
+// the lease, or a worker that was started again would keep alive what nobody works on.
+TEST(Finish, AnotherSessionWithTheTokenMayReportAndMayNotRenew) {
+  EngineHarness h;
+  h.queue("q");
+  h.enqueue(job());
+  const auto granted = h.take_job("q", "s1");
+  h.advance(20'000);
+  EXPECT_EQ(h.beat(granted, "s2").beat, core::Beat::kLost);
+  core::FinishJobs call = finish(granted, succeeded("done"));
+  call.session_id = "s2";
+  const auto reply = h.expect<core::FinishReply>(call);
+  const auto* done = std::get_if<core::FinishedJob>(&reply.items.at(0));
+  ASSERT_NE(done, nullptr);
+  EXPECT_EQ(done->state, JobState::kSucceeded);
+  EXPECT_EQ(h.final_record(granted.key)->history.at(0).session_id, "s1") << "who held it";
+
+  h.enqueue(job());
+  const auto lost = h.take_job("q", "s1");
+  h.advance(20'000);
+  EXPECT_EQ(h.beat(lost, "s2").beat, core::Beat::kLost);
+  h.advance(10'000);  // a ttl since its grant
+  call = finish(lost, succeeded());
+  call.session_id = "s2";
+  EXPECT_EQ(std::get<core::Error>(h.expect<core::FinishReply>(call).items.at(0)).reason,
+            Reason::kLeaseLost);
+}
 
 // ---- repeats and stale tokens
 
