@@ -150,7 +150,9 @@ inline constexpr int kSweepRowsPerBatchMax = 1'000;  // retention, purge, reques
 inline constexpr int kExpiriesPerBatchMax = 1'000;
 inline constexpr std::int64_t kScanPageBytesMax = kMiB;
 inline constexpr int kScanPageRowsMax = 1'024;
-inline constexpr int kPrefetchRoundsMax = 3;
+// Reads of one command, one after the other: two that it needs by itself (a key, then the job that
+// holds it), the others when what it has read names another row by the time it comes.
+inline constexpr int kPrefetchRoundsMax = 5;
 inline constexpr int kWindowRowsDefault = 4'096;                // of one queue
 inline constexpr std::int64_t kWindowBytesDefault = 64 * kMiB;  // of all queues together
 inline constexpr int kHeadAdvanceDeletes = 10'000;  // then the head is looked for without a poll

@@ -96,9 +96,9 @@ class EngineImpl {
   using TaskFn = std::function<bool(Lookup&)>;
   struct Task {
     TaskFn run;
-    std::function<void(Error)> give_up;  // it kept asking for more
+    std::function<void(Error)> give_up;  // it kept asking for more; none: it never gives up
     Fetched fetched;
-    int rounds = 0;
+    int rounds = 0;  // reads that were begun for it
     bool is_command = false;
     std::size_t bytes = 0;  // of the command and of what was read for it; while parked
   };
