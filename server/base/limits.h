@@ -54,6 +54,9 @@ inline constexpr int kAttemptsMax = 1'000;
 inline constexpr int kAttemptsDefault = 5;
 inline constexpr int kUncountedGrantsMax = 1'000;  // released, snoozed, ungranted; then DEAD
 inline constexpr int kAttemptHistoryMax = 20;      // attempts kept with a job
+// Of the texts of all of them together: each end of an attempt writes them again. Beyond it the
+// oldest lose what they say at length.
+inline constexpr std::int64_t kAttemptHistoryBytesMax = 64 * kKiB;
 inline constexpr std::int64_t kBackoffMsMax = 30 * kDayMs;
 inline constexpr int kBackoffListMax = 32;
 inline constexpr std::int64_t kBackoffFirstMsDefault = kSecondMs;
@@ -147,7 +150,9 @@ inline constexpr int kSweepRowsPerBatchMax = 1'000;  // retention, purge, reques
 inline constexpr int kExpiriesPerBatchMax = 1'000;
 inline constexpr std::int64_t kScanPageBytesMax = kMiB;
 inline constexpr int kScanPageRowsMax = 1'024;
-inline constexpr int kPrefetchRoundsMax = 3;
+// Reads of one command, one after the other: two that it needs by itself (a key, then the job that
+// holds it), the others when what it has read names another row by the time it comes.
+inline constexpr int kPrefetchRoundsMax = 5;
 inline constexpr int kWindowRowsDefault = 4'096;                // of one queue
 inline constexpr std::int64_t kWindowBytesDefault = 64 * kMiB;  // of all queues together
 inline constexpr int kHeadAdvanceDeletes = 10'000;  // then the head is looked for without a poll
@@ -171,6 +176,12 @@ static_assert(kPayloadBytesMax <= kBatchBytesMax, "the largest job fits into one
 static_assert(kCallBytesMax < kReceiveBytesMax, "our own refusal comes before the library's");
 static_assert(kPayloadInlineBytesMax <= kPayloadBytesDefault);
 static_assert(kResultBytesMax <= kPayloadBytesMax);
+static_assert(kFailureMessageBytesMax + kFailureDetailBytesMax + kLogTailBytesMax +
+                      kAttemptHistoryMax *
+                          static_cast<std::int64_t>(kNameBytesMax + kSessionIdBytesMax +
+                                                    kFailureTypeBytesMax + 64) <=
+                  kAttemptHistoryBytesMax,
+              "the last attempt keeps all it says, and each other one its names");
 static_assert(kLeaseTtlMsMin <= kLeaseTtlMsDefault && kLeaseTtlMsDefault <= kLeaseTtlMsMax);
 static_assert(kPollWaitMsDefault <= kPollWaitMsMax);
 static_assert(kPollWithOutcomesWaitMsMax < kPollWaitMsDefault);

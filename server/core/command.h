@@ -226,7 +226,7 @@ struct FinishItem {
   std::optional<Error> invalid;
 };
 struct FinishJobs {
-  std::string session_id;
+  std::string session_id;  // who reports; the token authorises, whichever session holds the lease
   std::vector<FinishItem> items;
 };
 struct FinishedJob {

@@ -16,7 +16,7 @@ using base::limits::kBatchBytesMax;
 constexpr int kBatchOpsMax = 50'000;
 // What timers, expiries and ticks may add to a batch that commands have filled.
 constexpr std::size_t kDutyBytesMin = 1U << 20;
-constexpr int kMaxRounds = base::limits::kPrefetchRoundsMax + 2;
+constexpr std::int64_t kRoundsRetryAfterMs = 100;
 }  // namespace
 
 bool is_closing(const CommandBody& body) {
@@ -136,8 +136,12 @@ void EngineImpl::start_task(TaskFn run, std::function<void(Error)> give_up) {
 void EngineImpl::run_task(Task task) {
   Lookup look(overlay_, task.fetched);
   const bool done = task.run(look);
-  if (!done && task.give_up && ++task.rounds > kMaxRounds) {
-    task.give_up(base::make_error(Reason::kInternal, "too many rounds of reads for one command"));
+  if (!done && task.give_up && task.rounds >= base::limits::kPrefetchRoundsMax) {
+    Error e = base::make_error(Reason::kOverloaded,
+                               "what this call needs to read was changed by others again and again "
+                               "while it was read; it has changed nothing");
+    e.retry_after_ms = kRoundsRetryAfterMs;
+    task.give_up(std::move(e));
   } else if (!done) {  // the engine's own duties never give up: what they hold busy would stay so
     park_task(std::move(task), look.take_missing());
     return;
@@ -147,6 +151,7 @@ void EngineImpl::run_task(Task task) {
 
 void EngineImpl::park_task(Task task, std::vector<GetSpec> missing) {
   ++parked_tasks_;
+  ++task.rounds;
   if (task.is_command) {
     ++waiting_commands_;
     waiting_bytes_ += task.bytes;

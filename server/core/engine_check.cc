@@ -75,8 +75,15 @@ std::vector<std::string> EngineImpl::check(const ShardStore& store) const {
     ++counted[at.queue][static_cast<std::size_t>(state)];
   }
 
+  std::size_t window_bytes = 0;
   for (const auto& [number, q] : queues_) {
     const std::string name = "queue \"" + q->queue.name + "\": ";
+    window_bytes += q->window.bytes();
+    const bool idle = q->polls.empty();
+    if ((idle ? q->window.bytes() > 0 && !q->listed_idle
+              : q->window.size() > 1 && !q->listed_idle && !q->listed_asked)) {
+      faults.push_back(name + "its window is on no list and cannot be made smaller");
+    }
     for (const JobState s : {JobState::kScheduled, JobState::kBlocked, JobState::kReady,
                              JobState::kRunning, JobState::kDead}) {
       const std::uint64_t rows = counted[number][static_cast<std::size_t>(s)];
@@ -109,6 +116,10 @@ std::vector<std::string> EngineImpl::check(const ShardStore& store) const {
     for (const auto& [priority, level] : q->counters.levels) {
       if (levels[priority] != level.ready) faults.push_back(name + "a level's count is wrong");
     }
+  }
+  if (window_bytes != window_bytes_) {
+    faults.push_back("the windows hold " + std::to_string(window_bytes) + " bytes, counted are " +
+                     std::to_string(window_bytes_));
   }
   for (const auto& [key, side] : sides) {
     if (!bodies.contains(keys::job(key))) {

@@ -12,6 +12,7 @@
 //  * What may unblock a grant calls want_match(); matching happens once, at the end of the turn.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -97,9 +98,9 @@ class EngineImpl {
   using TaskFn = std::function<bool(Lookup&)>;
   struct Task {
     TaskFn run;
-    std::function<void(Error)> give_up;  // it kept asking for more
+    std::function<void(Error)> give_up;  // it kept asking for more; none: it never gives up
     Fetched fetched;
-    int rounds = 0;
+    int rounds = 0;  // reads that were begun for it
     bool is_command = false;
     std::size_t bytes = 0;  // of the command and of what was read for it; while parked
   };
@@ -190,7 +191,10 @@ class EngineImpl {
   void remove_job(JobRef job, JobState from);  // purge, delete: nothing is left but the count
   void erase_rows(const JobRef& job);
   void finish_key(const JobRef& job, JobState to, std::string_view result);
+  // After more was put into the window: keeps it and all of them together within their bounds.
   void window_changed(QueueState& q);
+  void list_window(QueueState& q);
+  void bound_windows();
 
   // ---- engine_lease.cc: lease calls, heartbeats, matching
   bool on(const LeaseJobs& c, const Command& cmd, Lookup& look);
@@ -294,6 +298,7 @@ class EngineImpl {
   CommitSeq durable_seq_ = 0;
   Overlay overlay_;
 
+  std::size_t window_bytes_ = 0;  // of the windows of all queues, which count themselves in
   std::map<std::uint32_t, std::unique_ptr<QueueState>> queues_;
   std::map<QueueName, std::uint32_t> queue_numbers_;
   std::set<std::uint32_t> dropped_;  // being removed
@@ -331,7 +336,10 @@ class EngineImpl {
   std::set<std::uint32_t> touched_;
   std::set<std::uint32_t> to_match_;
   std::uint32_t last_served_ = 0;  // the queue that granted last
-  std::size_t window_bytes_ = 0;
+  // Queues whose windows hold something, each at most once, those listed first in front: where
+  // nobody asks for jobs, and where somebody does. It is looked at again when its turn comes.
+  std::deque<std::uint32_t> idle_windows_;
+  std::deque<std::uint32_t> asked_windows_;
   bool meta_touched_ = false;
 
   // Index rows of this turn.

@@ -158,6 +158,7 @@ void EngineImpl::unpark(CallId call) {
     if (q == queues_.end()) continue;
     q->second->polls.erase(p.place);
     q->second->last_asked_mono_ms = now_.mono_ms;
+    if (q->second->polls.empty()) list_window(*q->second);
   }
   polls_granted_.erase(call);
   polls_to_answer_.erase(call);
@@ -390,7 +391,8 @@ void EngineImpl::answer_poll(Poll& poll) {
     grant.granted_ms = state.granted_ms;
     grant.granted_seq = state.granted_seq;
     for (const GrantedJob& g : poll.granted) {
-      grant.entries.push_back({g.key, g.attempt, g.token, model::kPermitQueue});
+      // Granted in this turn: what is left of the attempt is all of it.
+      grant.entries.push_back({g.key, g.attempt, g.token, model::kPermitQueue, g.time_left_ms});
     }
     batch().put(Keyspace::kGrant, keys::grant(state.number), model::encode(grant));
     r.jobs = std::move(poll.granted);

@@ -93,7 +93,7 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
   each(Keyspace::kQueueState, [&](std::string_view key, std::string_view value) {
     const char tag = key.empty() ? '\0' : key.front();
     if (tag == 'q') {
-      auto q = std::make_unique<QueueState>();
+      auto q = std::make_unique<QueueState>(&window_bytes_);
       if (!model::decode(value, &q->queue)) {
         fault = undecodable(Keyspace::kQueueState, key);
         return;
@@ -229,8 +229,9 @@ base::Result<bool> EngineImpl::load_grants(
       lease.token = entry.token;
       lease.permits = entry.permits;
       lease.grant = state;
-      const std::int64_t timeout_ms =
-          body->attempt_timeout_ms.value_or(q->second->queue.settings.attempt_timeout_ms);
+      // As it was at the grant. Format 1 does not say: the job's own, or the queue's of today.
+      const std::int64_t timeout_ms = entry.attempt_timeout_ms.value_or(
+          body->attempt_timeout_ms.value_or(q->second->queue.settings.attempt_timeout_ms));
       const std::int64_t full =
           now_.mono_ms + grant.ttl_ms + restart_jitter_ms(entry.token, grant.ttl_ms);
       if (timeout_ms != model::kNoTimeout) {

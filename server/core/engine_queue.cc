@@ -74,7 +74,7 @@ bool EngineImpl::on(const SetQueue& c, const Command& cmd, Lookup& look) {
                          "queue"),
              true;
     }
-    auto fresh = std::make_unique<QueueState>();
+    auto fresh = std::make_unique<QueueState>(&window_bytes_);
     fresh->queue.number = meta_.next_queue++;
     fresh->queue.name_space = cmd.name_space;
     fresh->queue.name = c.queue;
@@ -200,6 +200,8 @@ bool EngineImpl::on(const DeleteQueue& c, const Command& cmd, Lookup&) {
   for (const JobState group : model::kFinalStates) final_plan_.forget({number, group});
   to_match_.erase(number);
   touched_.erase(number);
+  if (q->listed_idle) std::erase(idle_windows_, number);
+  if (q->listed_asked) std::erase(asked_windows_, number);
   std::erase_if(ended_, [&](const auto& group) { return group.first.first == number; });
   queue_numbers_.erase({cmd.name_space, c.queue});
   queues_.erase(number);

@@ -15,6 +15,10 @@ namespace keys = model::keys;
 
 namespace {
 
+// What a page may take in memory: its rows, and the objects they become.
+constexpr std::size_t kPageMemoryBytes =
+    2 * static_cast<std::size_t>(base::limits::kScanPageBytesMax);
+
 // The first ready key of the next level down.
 JobKey below_level(std::uint32_t queue, std::uint8_t priority) {
   if (priority == 0) return JobKey{queue + 1, 255, 0};
@@ -35,6 +39,9 @@ void EngineImpl::refill(QueueState& q) {
   // deletions, a few pages at a time, so that the first lease after them finds it at once.
   const bool hollow = q.hollowed >= options_.head_advance_rows;
   if ((q.polls.empty() && !hollow) || w.size() * 2 >= options_.window_rows) return;
+  // A page that there is no room for would be dropped on arrival and asked for again: then only a
+  // head that is missing is brought in.
+  if (!w.empty() && window_bytes_ + kPageMemoryBytes > options_.window_bytes) return;
 
   // Where the next READY key can be: on in the limit's own level, else at a lower level's head.
   const std::uint32_t number = q.queue.number;

@@ -70,16 +70,18 @@ void SchedulerBook::write_touched() {
   touched_.clear();
 }
 
-void SchedulerBook::unplan(const Name& name, Entry& entry) {
-  if (entry.next_ms) due_.erase({*entry.next_ms, name});
-  entry.next_ms.reset();
+void SchedulerBook::unplan(Entry& entry) {
+  if (entry.due) due_.erase(*entry.due);
+  entry.due.reset();
 }
 
 void SchedulerBook::plan_next(const Name& name, Entry& entry) {
-  unplan(name, entry);
+  unplan(entry);
   if (!entry.declared || entry.scheduler.paused || !entry.schedule || entry.busy) return;
-  entry.next_ms = entry.schedule->next_after(entry.state.cursor_ms);
-  if (entry.next_ms) due_.insert({*entry.next_ms, name});
+  const auto next_ms = entry.schedule->next_after(entry.state.cursor_ms);
+  if (!next_ms) return;
+  entry.due = Due{std::max(*next_ms, engine_.now_.wall_ms), round_, name};
+  due_.insert(*entry.due);
 }
 
 // ---- upsert
@@ -245,7 +247,7 @@ bool SchedulerBook::pause(const PauseScheduler& c, const Command& cmd, Lookup&) 
     s.updated_ms = engine_.now_.wall_ms;
     ++s.version;
     put_scheduler(*entry);
-    unplan(name, *entry);
+    unplan(*entry);
   }
   SchedulerReply r = answer(*entry, 0);
   r.declared = changed ? Declared::kChanged : Declared::kUnchanged;
@@ -296,7 +298,7 @@ bool SchedulerBook::remove(const DeleteScheduler& c, const Command& cmd, Lookup&
                                    s.paused ? MissReason::kPaused : MissReason::kSpecChanged);
     if (owed) record_missed(*entry, *owed);
   }
-  unplan(name, *entry);
+  unplan(*entry);
   entry->declared = false;
   --declared_;
   // What stays until its run records are gone is small, however large its template was.

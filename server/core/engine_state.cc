@@ -253,28 +253,43 @@ void EngineImpl::die(JobRef job, std::string reason) {
 // ---- memory of windows
 
 void EngineImpl::window_changed(QueueState& q) {
-  q.window.shrink(options_.window_rows, options_.window_bytes);
-  // The windows of all queues together: those of queues that nobody asks for go first.
-  std::size_t total = 0;
-  if (q.window.bytes() < options_.window_bytes / 1024 && q.window.size() > 1) {
-    window_bytes_ += 256;  // an estimate between recounts
-  } else {
-    window_bytes_ += q.window.empty() ? 0 : q.window.bytes() / q.window.size();
+  q.window.shrink(options_.window_rows);
+  list_window(q);
+  bound_windows();
+}
+
+// A window that can be made smaller is on the list of its kind. A queue that comes to be asked, or
+// no longer is, changes lists here or when its turn comes.
+void EngineImpl::list_window(QueueState& q) {
+  if (q.window.bytes() == 0) return;
+  const bool idle = q.polls.empty();
+  bool& listed = idle ? q.listed_idle : q.listed_asked;
+  if (listed) return;
+  listed = true;
+  (idle ? idle_windows_ : asked_windows_).push_back(q.queue.number);
+}
+
+// Nobody misses the window of a queue that nobody asks for jobs: it goes first, and whole. Where
+// somebody asks, it is halved in turn with the others and keeps its first entry at least, which is
+// what the next grant takes; those may be more than the bound allows. Each step drops an entry or
+// takes a queue off a list, so that all steps together cost no more than what was put in.
+void EngineImpl::bound_windows() {
+  while (window_bytes_ > options_.window_bytes) {
+    const bool idle = !idle_windows_.empty();
+    if (!idle && asked_windows_.empty()) return;
+    std::deque<std::uint32_t>& list = idle ? idle_windows_ : asked_windows_;
+    QueueState& q = *queues_.at(list.front());
+    list.pop_front();
+    (idle ? q.listed_idle : q.listed_asked) = false;
+    if (q.polls.empty() != idle) {
+      list_window(q);
+    } else if (idle) {
+      q.window.shrink(0);
+    } else if (q.window.size() > 1) {
+      q.window.drop_tail(q.window.size() / 2);
+      list_window(q);
+    }
   }
-  if (window_bytes_ <= options_.window_bytes) return;
-  for (const auto& [number, other] : queues_) total += other->window.bytes();
-  for (auto& [number, other] : queues_) {
-    if (total <= options_.window_bytes / 2) break;
-    if (other.get() == &q || !other->polls.empty()) continue;
-    total -= other->window.bytes();
-    other->window.shrink(0, 0);
-  }
-  if (total > options_.window_bytes) {
-    const std::size_t before = q.window.bytes();
-    q.window.shrink(std::max<std::size_t>(1, q.window.size() / 2), options_.window_bytes);
-    total -= before - q.window.bytes();
-  }
-  window_bytes_ = total;
 }
 
 }  // namespace rota::core

@@ -24,7 +24,7 @@ constexpr std::size_t kTickBytesPerTurn = 1U << 20;  // of one scheduler
 
 std::int64_t SchedulerBook::next_due_ms() const {
   if (due_.empty() || held()) return INT64_MAX;
-  return due_.begin()->first;
+  return due_.begin()->at_ms;
 }
 
 bool SchedulerBook::held() const {
@@ -33,12 +33,14 @@ bool SchedulerBook::held() const {
 
 bool SchedulerBook::run_due() {
   if (held()) return false;
+  ++round_;
   std::uint32_t left = engine_.options_.max_ticks_per_turn;
-  while (!due_.empty() && due_.begin()->first <= engine_.now_.wall_ms) {
-    if (left == 0 || !engine_.room_for_duties()) return true;
-    const Name name = due_.begin()->second;
+  while (!due_.empty() && due_.begin()->at_ms <= engine_.now_.wall_ms) {
+    // One that has had its turn in this batch stands behind all that have not.
+    if (left == 0 || due_.begin()->round == round_ || !engine_.room_for_duties()) return true;
+    const Name name = due_.begin()->name;
     Entry& entry = entries_.at(name);
-    unplan(name, entry);
+    unplan(entry);
     left -= std::min(left, std::max(1U, process(name, entry)));
   }
   return false;

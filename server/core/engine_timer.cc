@@ -19,7 +19,7 @@ void EngineImpl::put_timer(const TimerKey& timer) {
   // A scan for timers never starts before what has been swept.
   meta_.timers_swept_ms = std::min(meta_.timers_swept_ms, timer.due_ms);
   timers_.offer(timer, TimerMark{}, sizeof(TimerKey));
-  timers_.shrink(options_.timer_window_rows, SIZE_MAX);
+  timers_.shrink(options_.timer_window_rows);
 }
 
 void EngineImpl::del_timer(const TimerKey& timer) {
@@ -35,7 +35,7 @@ void EngineImpl::fire_timers() {
   if (!deletions_held() && held_deadlines_from_ms_ != INT64_MAX && !timers_.refill_open()) {
     meta_.timers_swept_ms = std::min(meta_.timers_swept_ms, held_deadlines_from_ms_);
     held_deadlines_from_ms_ = INT64_MAX;
-    timers_.shrink(0, 0);
+    timers_.shrink(0);
     timers_.cover_none();
   }
   std::vector<TimerKey> due;
@@ -137,7 +137,7 @@ void EngineImpl::refill_timers() {
       const TimerKey limit = keys::timer_limit(end);
       timers_.finish_refill(&limit);
     }
-    timers_.shrink(options_.timer_window_rows, SIZE_MAX);
+    timers_.shrink(options_.timer_window_rows);
   });
 }
 

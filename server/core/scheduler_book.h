@@ -7,6 +7,7 @@
 // crashes.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -44,7 +45,8 @@ class SchedulerBook {
   // After all rows are loaded.
   void start();
 
-  // Due ticks, bounded; true when some are left for the next turn.
+  // Due ticks, bounded, those of one scheduler once in a turn; true when some are left for the next
+  // turn.
   bool run_due();
   // Engine wall time of the next tick; INT64_MAX when there is none or all are held back.
   std::int64_t next_due_ms() const;
@@ -67,14 +69,23 @@ class SchedulerBook {
 
  private:
   using Name = std::pair<std::string, std::string>;  // namespace, id
+  // A place in the line of those that tick. What is due already when it is planned stands behind
+  // all that were due before, or a long catch-up would keep the others from their turn: its ticks
+  // are the oldest until it is through.
+  struct Due {
+    std::int64_t at_ms = 0;   // its next tick, or when it was planned, if that is later
+    std::uint64_t round = 0;  // after how many turns it was planned
+    Name name;
+    friend auto operator<=>(const Due&, const Due&) = default;
+  };
   struct Entry {
     model::Scheduler scheduler;
     bool declared = false;  // false: deleted, but jobs or runs of it are left
     model::SchedulerState state;
     std::optional<Schedule> schedule;  // none: its zone is gone from the zone data; it never ticks
-    std::optional<std::int64_t> next_ms;
-    bool busy = false;                         // due ticks wait for rows
-    bool touched = false;                      // state to be written with this turn
+    std::optional<Due> due;            // its place in the line
+    bool busy = false;                 // due ticks wait for rows
+    bool touched = false;              // state to be written with this turn
     std::optional<model::RunRecord> open_run;  // ticks that did not run, and may be continued
   };
   struct Planned {
@@ -93,7 +104,7 @@ class SchedulerBook {
   void put_scheduler(const Entry& entry);
   void touch(Entry& entry);
   void plan_next(const Name& name, Entry& entry);
-  void unplan(const Name& name, Entry& entry);
+  void unplan(Entry& entry);
   std::uint32_t process(const Name& name, Entry& entry);  // the number of actions planned
   bool apply_plan(const Name& name, const Planned& planned, Lookup& look);
   void fire(Entry& entry, const FireTick& tick, const model::LedgerEntry* holder,
@@ -108,7 +119,8 @@ class SchedulerBook {
   EngineImpl& engine_;
   const TimeZoneSource& zones_;
   std::map<Name, Entry> entries_;
-  std::set<std::pair<std::int64_t, Name>> due_;
+  std::set<Due> due_;
+  std::uint64_t round_ = 0;  // turns that looked for due ticks
   std::set<Name> touched_;
   SweepPlan<Name> runs_plan_;
   std::uint64_t declared_ = 0;

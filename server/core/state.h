@@ -93,6 +93,9 @@ struct Poll {
 };
 
 struct QueueState {
+  // `windows_bytes`: what the windows of all queues take together.
+  explicit QueueState(std::size_t* windows_bytes) : window(windows_bytes) {}
+
   model::Queue queue;
   model::QueueCounters counters;
   Window<JobKey, ReadyJob> window;
@@ -105,6 +108,9 @@ struct QueueState {
   std::uint64_t hollowed = 0;  // bodies deleted since a refill last found where the jobs begin
   bool counters_touched = false;
   bool match_wanted = false;
+  // Stands in a list of windows that can be made smaller (EngineImpl::list_window).
+  bool listed_idle = false;
+  bool listed_asked = false;
 
   const std::string& name() const { return queue.name; }
   bool limit_open() const {

@@ -30,6 +30,13 @@ class Window {
   };
   using Map = absl::btree_map<Key, Item>;
 
+  // `total`: what bytes() says is also part of *total, which several windows may share and which
+  // outlives them.
+  explicit Window(std::size_t* total = nullptr) : total_(total == nullptr ? &own_total_ : total) {}
+  ~Window() { *total_ -= bytes(); }
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+
   // Everything is inside: right for a range known to be empty.
   void cover_all() {
     all_ = true;
@@ -63,7 +70,7 @@ class Window {
     auto first = inside_.begin();
     if (!late_.empty()) take(late_, late_bytes_, first->first);
     Entry entry = std::move(first->second.entry);
-    inside_bytes_ -= first->second.bytes;
+    discharge(inside_bytes_, first->second.bytes);
     inside_.erase(first);
     return entry;
   }
@@ -79,19 +86,23 @@ class Window {
   const Key& front_key() const { return inside_.begin()->first; }
   const Entry& front() const { return inside_.begin()->second.entry; }
 
-  // Drops the tail until at most `rows` are left and `bytes` is kept to.
-  void shrink(std::size_t rows, std::size_t bytes) {
-    while (!inside_.empty() && (inside_.size() > rows || inside_bytes_ > bytes)) {
+  // Drops the tail until at most `rows` are left, and all that waits for an open refill if that is
+  // more: the page is worthless then.
+  void shrink(std::size_t rows) {
+    drop_tail(rows);
+    if (late_.size() > rows) {
+      forget_late();
+      ++evictions_;
+    }
+  }
+  // The tail only: while nothing is inside, an open refill is sure to bring the front.
+  void drop_tail(std::size_t rows) {
+    while (inside_.size() > rows) {
       auto last = std::prev(inside_.end());
       limit_ = last->first;
       all_ = none_ = false;
-      inside_bytes_ -= last->second.bytes;
+      discharge(inside_bytes_, last->second.bytes);
       inside_.erase(last);
-      ++evictions_;
-    }
-    if (late_.size() > rows) {  // the open refill can no longer be made whole
-      late_.clear();
-      late_bytes_ = 0;
       ++evictions_;
     }
   }
@@ -122,29 +133,42 @@ class Window {
     abandon_refill();
   }
   void abandon_refill() {
-    late_.clear();
-    late_bytes_ = 0;
+    forget_late();
     refill_open_ = false;
   }
 
  private:
-  static void put(Map& map, std::size_t& total, const Key& key, Entry entry, std::size_t bytes) {
-    auto [it, fresh] = map.try_emplace(key);
-    if (!fresh) total -= it->second.bytes;
-    it->second = Item{std::move(entry), bytes};
-    total += bytes;
+  void charge(std::size_t& part, std::size_t bytes) {
+    part += bytes;
+    *total_ += bytes;
   }
-  static void take(Map& map, std::size_t& total, const Key& key) {
+  void discharge(std::size_t& part, std::size_t bytes) {
+    part -= bytes;
+    *total_ -= bytes;
+  }
+  void put(Map& map, std::size_t& part, const Key& key, Entry entry, std::size_t bytes) {
+    auto [it, fresh] = map.try_emplace(key);
+    if (!fresh) discharge(part, it->second.bytes);
+    it->second = Item{std::move(entry), bytes};
+    charge(part, bytes);
+  }
+  void take(Map& map, std::size_t& part, const Key& key) {
     auto it = map.find(key);
     if (it == map.end()) return;
-    total -= it->second.bytes;
+    discharge(part, it->second.bytes);
     map.erase(it);
+  }
+  void forget_late() {
+    late_.clear();
+    discharge(late_bytes_, late_bytes_);
   }
 
   Map inside_;
   Map late_;  // offered beyond the limit while a refill is open
   std::size_t inside_bytes_ = 0;
   std::size_t late_bytes_ = 0;
+  std::size_t own_total_ = 0;
+  std::size_t* total_;
   bool all_ = true;
   bool none_ = false;
   Key limit_{};

@@ -140,19 +140,40 @@ std::size_t JobBody::memory_bytes() const {
   return n;
 }
 
+namespace {
+
+std::size_t text_bytes(const Attempt& a) {
+  return a.worker_id.size() + a.session_id.size() + a.failure.type.size() +
+         a.failure.message.size() + a.failure.detail.size() + a.release_reason.size() +
+         a.log_tail.size();
+}
+
+}  // namespace
+
 void Side::remember(Attempt attempt) {
   history.push_back(std::move(attempt));
-  if (history.size() > static_cast<std::size_t>(base::limits::kAttemptHistoryMax))
+  if (history.size() > static_cast<std::size_t>(base::limits::kAttemptHistoryMax)) {
     history.erase(history.begin());
+  }
+  std::size_t bytes = 0;
+  for (const Attempt& a : history) bytes += text_bytes(a);
+  const auto drop = [&bytes](std::string& text) {
+    bytes -= text.size();
+    text = std::string();
+  };
+  constexpr auto kMost = static_cast<std::size_t>(base::limits::kAttemptHistoryBytesMax);
+  for (std::size_t i = 0; bytes > kMost && i + 1 < history.size(); ++i) {
+    drop(history[i].failure.detail);
+    drop(history[i].log_tail);
+  }
+  for (std::size_t i = 0; bytes > kMost && i + 1 < history.size(); ++i) {
+    drop(history[i].failure.message);
+  }
 }
 
 std::size_t Side::memory_bytes() const {
   std::size_t n = sizeof(Side) + blocker.id.size() + dead_reason.size() + cancel_reason.size();
-  for (const Attempt& a : history) {
-    n += sizeof(Attempt) + a.worker_id.size() + a.session_id.size() + a.failure.type.size() +
-         a.failure.message.size() + a.failure.detail.size() + a.release_reason.size() +
-         a.log_tail.size();
-  }
+  for (const Attempt& a : history) n += sizeof(Attempt) + text_bytes(a);
   return n;
 }
 

@@ -168,6 +168,8 @@ struct Side {
   bool cancel_requested = false;
   std::string cancel_reason;
   std::vector<Attempt> history;  // the last kAttemptHistoryMax, oldest first
+  // Adds the last one. When the texts of all take more than kAttemptHistoryBytesMax, the oldest
+  // lose failure.detail and log_tail first, then failure.message; the last one loses nothing.
   void remember(Attempt attempt);
   std::size_t memory_bytes() const;
 };

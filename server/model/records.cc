@@ -9,6 +9,7 @@ namespace {
 // Each record has formats of its own. See job.cc for how to change one.
 constexpr std::uint8_t kRecordFormat = 1;
 constexpr std::uint8_t kEngineMetaFormat = 2;
+constexpr std::uint8_t kGrantFormat = 2;
 }  // namespace
 
 std::string encode(const EngineMeta& v) {
@@ -41,7 +42,7 @@ bool decode(std::string_view bytes, EngineMeta* out) {
 }
 
 std::string encode(const Grant& v) {
-  Writer w(kRecordFormat);
+  Writer w(kGrantFormat);
   w.str(v.session_id);
   w.str(v.worker_id);
   w.str(v.principal);
@@ -55,12 +56,14 @@ std::string encode(const Grant& v) {
     w.varint(e.attempt);
     w.varint(e.token);
     w.varint(e.permits);
+    w.boolean(e.attempt_timeout_ms.has_value());
+    if (e.attempt_timeout_ms) w.svarint(*e.attempt_timeout_ms);
   }
   return w.seal();
 }
 
 bool decode(std::string_view bytes, Grant* out) {
-  Reader r = Reader::open(bytes, kRecordFormat);
+  Reader r = Reader::open(bytes, kGrantFormat);
   Grant v;
   v.session_id = r.str();
   v.worker_id = r.str();
@@ -76,6 +79,7 @@ bool decode(std::string_view bytes, Grant* out) {
     e.attempt = r.varint32();
     e.token = r.varint();
     e.permits = r.varint32();
+    if (r.format() >= 2 && r.boolean()) e.attempt_timeout_ms = r.svarint();
     v.entries.push_back(e);
   }
   if (!r.at_end()) return false;

@@ -38,6 +38,9 @@ struct GrantEntry {
   std::uint32_t attempt = 0;
   std::uint64_t token = 0;
   std::uint32_t permits = kPermitQueue;
+  // The attempt timeout as it was at the grant, kNoTimeout for none (format 2). Unset: granted by a
+  // server that did not store it.
+  std::optional<std::int64_t> attempt_timeout_ms = std::nullopt;
 };
 
 // A grant that was overdue at a start of the server: held for longer than its attempts may last,

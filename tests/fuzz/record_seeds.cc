@@ -185,8 +185,16 @@ void put_small_ones(const Seeds& seeds) {
   grant.session_id = "s";
   grant.worker_id = "w";
   grant.request_hash = std::string(16, '\xff');
-  grant.entries = {{kJob, 3, 4, model::kPermitQueue}, {kJob, 1, 5, model::kPermitQueue}};
+  grant.entries = {{kJob, 3, 4, model::kPermitQueue, 60'000},
+                   {kJob, 1, 5, model::kPermitQueue, model::kNoTimeout}};
   seeds.record(target, "grant", 1, encode(grant));
+  model::Writer grant_of_format_1(1);
+  for (const char* text : {"s", "w", "local", ""}) grant_of_format_1.str(text);
+  grant_of_format_1.svarint(30'000);
+  grant_of_format_1.svarint(kNowMs);
+  grant_of_format_1.varint(3);
+  grant_of_format_1.varint(0);
+  seeds.record(target, "grant-of-format-1", 1, grant_of_format_1.seal());
   model::LedgerEntry entry;
   entry.state = model::LedgerState::kDone;
   entry.job = kJob;

@@ -74,15 +74,8 @@ std::map<std::uint64_t, Model::LiveLease> Model::live_leases() const {
   for (const auto& [token, key] : running_) {
     const Job& job = jobs_.at(key);
     const Grant& grant = grants_.at(job.grant);
-    LiveLease lease{key,          grant.session_id, grant.request_id,
-                    grant.ttl_ms, job.granted_ms,   model::kNoTimeout,
-                    job.grant};
-    for (const auto& [name, q] : queues_) {
-      if (q.number == key.queue) {
-        lease.timeout_ms = job.attempt_timeout.value_or(q.settings.attempt_timeout_ms);
-      }
-    }
-    out.emplace(token, std::move(lease));
+    out.emplace(token, LiveLease{key, grant.session_id, grant.request_id, grant.ttl_ms,
+                                 job.granted_ms, job.timeout_ms, job.grant});
   }
   return out;
 }

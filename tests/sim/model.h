@@ -98,6 +98,7 @@ class Model {
     std::string session_id;
     std::uint64_t grant = 0;
     std::int64_t granted_ms = 0, first_granted_ms = 0, ended_ms = 0;
+    std::int64_t timeout_ms = 0;  // of the running attempt, as it was at the grant
     bool cancel_requested = false;
     std::vector<Ended> history;
     std::string scheduler;

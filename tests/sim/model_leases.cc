@@ -132,9 +132,8 @@ void Model::check_poll(const core::Command& command, const core::LeaseReply& rep
       grant.live.insert(given.token);
       bytes += given.body == nullptr ? 0 : given.body->payload_bytes;
       check_granted(given, job);
-      const std::int64_t timeout =
-          job.attempt_timeout.value_or(queue_of(job.key)->settings.attempt_timeout_ms);
-      if (given.time_left_ms != timeout) return broken(12, "its attempt timeout is wrong");
+      job.timeout_ms = job.attempt_timeout.value_or(queue_of(job.key)->settings.attempt_timeout_ms);
+      if (given.time_left_ms != job.timeout_ms) return broken(12, "its attempt timeout is wrong");
     }
     if (reply.jobs.size() > 1 && bytes > c.max_bytes) return broken(28, "more bytes than it takes");
     grants_[reply.jobs.front().token] = std::move(grant);

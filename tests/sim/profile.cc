@@ -157,6 +157,7 @@ Profile Profile::draw(std::uint64_t seed, const Reduction& reduction) {
   }
   if (rng.chance(0.3)) p.max_scheduler_runs = static_cast<std::uint64_t>(pick(3, 20));
   p.full_check_every = pick(50, 600);
+  if (rng.chance(0.3)) p.window_bytes = static_cast<std::uint64_t>(pick(1, 20'000));
 
   if (reduction.steps) p.steps = *reduction.steps;
   if (reduction.clients) p.clients = *reduction.clients;
@@ -185,7 +186,8 @@ std::string Profile::text() const {
   out += "\nsizes: queues " + std::to_string(queues) + ", clients " + std::to_string(clients) +
          ", workers " + std::to_string(workers) + " x " + std::to_string(slots) + " slots, think " +
          std::to_string(think_ms) + " ms, work " + std::to_string(work_ms) + " ms, ttl to " +
-         std::to_string(ttl_hi_ms) + " ms, window " + std::to_string(window_rows) + ", timers " +
+         std::to_string(ttl_hi_ms) + " ms, window " + std::to_string(window_rows) + " jobs or " +
+         std::to_string(window_bytes) + " bytes in all, timers " +
          std::to_string(timer_window_rows) + ", page " + std::to_string(page_rows) +
          ", commands of a turn " + std::to_string(turn_commands) + ", grants " +
          std::to_string(max_grants);

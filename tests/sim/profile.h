@@ -129,6 +129,7 @@ struct Profile {
   std::uint32_t head_advance_rows = 10'000;
   std::uint64_t max_scheduler_runs = 10'000;
   std::uint32_t full_check_every = 500;  // committed turns
+  std::uint64_t window_bytes = 64U << 20;
 
   bool has(Feature f) const { return (features >> static_cast<unsigned>(f) & 1U) != 0; }
   double of(Fault f) const { return rate[static_cast<std::size_t>(f)]; }

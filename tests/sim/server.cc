@@ -44,6 +44,7 @@ core::EngineOptions Server::options() const {
   const Profile& p = context_.profile;
   core::EngineOptions o;
   o.window_rows = p.window_rows;
+  o.window_bytes = p.window_bytes;
   o.timer_window_rows = p.timer_window_rows;
   o.page_rows = p.page_rows;
   o.head_advance_rows = p.head_advance_rows;

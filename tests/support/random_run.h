@@ -74,6 +74,7 @@ class RandomRun {
     o.max_expiries_per_turn = static_cast<std::uint32_t>(1 + dice(8));
     o.max_ticks_per_scheduler = static_cast<std::uint32_t>(1 + dice(4));
     o.max_scheduler_runs = 3 + dice(8);
+    if (chance(30)) o.window_bytes = 1 + dice(8'000);
     o.request_retention_ms = kRequestsKeptMs;
     return o;
   }

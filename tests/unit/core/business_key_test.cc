@@ -4,6 +4,7 @@
 // key and fingerprint".
 #include <gtest/gtest.h>
 
+#include "base/limits.h"
 #include "support/engine_harness.h"
 
 namespace rota::testing {
@@ -277,6 +278,79 @@ TEST(BusinessKey, KeySurvivesACrashAndItsJobRunsAgain) {
   EXPECT_EQ(h.enqueue(keyed()).key, first.key);
   h.advance(40'000);
   EXPECT_EQ(h.take_job("q").key, first.key);
+}
+
+// ---- a key that passes from hand to hand
+
+// Turns and commits until nothing is left to do without what the reads would bring.
+void run_without_reads(EngineHarness& h) {
+  do {
+    h.seal();
+    while (h.step_store()) {
+    }
+  } while (h.more());
+}
+
+// The job that holds the key ends, and the next one takes it; nothing of that has to be read.
+core::JobKey pass_on(EngineHarness& h, const core::JobKey& holder) {
+  const auto take = h.send(lease({"q"}));
+  run_without_reads(h);
+  const auto granted = h.take_as<core::LeaseReply>(take).jobs.at(0);
+  EXPECT_EQ(granted.key, holder);
+  h.send(core::CancelJob{granted.key, ""});
+  h.send(finish(granted, failed()));
+  const auto next = h.send(enqueue(keyed()));
+  run_without_reads(h);
+  return std::get<core::EnqueuedJob>(h.take_as<core::EnqueueReply>(next).items.at(0)).key;
+}
+
+// What is read for a call may name another job by the time it comes, which has to be read then.
+TEST(KeyInMotion, ACallThatReadsAgainAndAgainFindsTheLastHolder) {
+  EngineHarness h;
+  h.queue("q");
+  core::JobKey holder = h.enqueue(keyed()).key;
+  const auto call = h.send(enqueue(keyed(), "r"));
+  run_without_reads(h);
+  for (int round = 1; round < base::limits::kPrefetchRoundsMax; ++round) {
+    ASSERT_EQ(h.reads_ready(), 1U) << "round " << round;
+    holder = pass_on(h, holder);
+    h.deliver_read(0);
+    run_without_reads(h);
+    ASSERT_FALSE(h.take(call).has_value());
+  }
+  ASSERT_EQ(h.reads_ready(), 1U);
+  h.deliver_read(0);
+  h.settle();
+  const auto found = std::get<core::EnqueuedJob>(h.take_as<core::EnqueueReply>(call).items.at(0));
+  EXPECT_FALSE(found.created);
+  EXPECT_EQ(found.key, holder);
+}
+
+TEST(KeyInMotion, ACallIsNotReadForForEver) {
+  EngineHarness h;
+  h.queue("q");
+  core::JobKey holder = h.enqueue(keyed()).key;
+  const auto call = h.send(enqueue(keyed(), "r"));
+  run_without_reads(h);
+  int rounds = 0;
+  for (; h.reads_ready() == 1 && rounds < 20; ++rounds) {
+    holder = pass_on(h, holder);
+    h.deliver_read(0);
+    run_without_reads(h);
+  }
+  EXPECT_EQ(rounds, base::limits::kPrefetchRoundsMax);
+  const auto given_up = h.take_as<core::Error>(call);
+  EXPECT_EQ(given_up.reason, Reason::kOverloaded) << "worth a repeat";
+  EXPECT_GT(given_up.retry_after_ms, 0);
+  EXPECT_EQ(h.engine().stats().parked_commands, 0U);
+  h.settle();
+  EXPECT_EQ(h.engine().stats().kept_batches, 0U) << "nothing is kept for it any more";
+  EXPECT_EQ(h.counters("q").created, static_cast<std::uint64_t>(rounds) + 1)
+      << "it has changed nothing";
+  // Sent again it is the first call of its request id.
+  const auto again = h.enqueue(keyed(), "r");
+  EXPECT_FALSE(again.created);
+  EXPECT_EQ(again.key, holder);
 }
 
 }  // namespace

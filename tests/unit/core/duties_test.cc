@@ -107,25 +107,25 @@ TEST(Window, ChargesSideRecordsWhatTheyHold) {
   h.queue("q", with_retry(retries(100, 0)));
   h.enqueue(job());
   const auto plain = h.engine().stats().window_bytes;
-  for (int i = 0; i < 5; ++i) h.finish(h.take_job("q"), failed_at_length());
+  for (int i = 0; i < 2; ++i) h.finish(h.take_job("q"), failed_at_length());
   EXPECT_EQ(h.engine().stats().window_rows, 1U);
-  EXPECT_GE(h.engine().stats().window_bytes, plain + 5 * 24'000);
+  EXPECT_GE(h.engine().stats().window_bytes, plain + 2 * 24'000);
   // The same when it comes back from the disk.
   h.crash();
   const auto call = h.send(poll({"q"}, 20'000, 1));
   h.settle();
   const auto granted = h.take_as<core::LeaseReply>(call).jobs.at(0);
   h.finish(granted, released());
-  EXPECT_GE(h.engine().stats().window_bytes, plain + 5 * 24'000);
+  EXPECT_GE(h.engine().stats().window_bytes, plain + 2 * 24'000);
 }
 
-// Forty jobs with a long history each, 11 MiB in all, READY.
-constexpr std::size_t kLongJobs = 40;
+// Jobs with a history as long as it may be, more than 8 MiB in all, READY.
+constexpr std::size_t kLongJobs = 180;
 void make_long_jobs(EngineHarness& h) {
   h.set_checks(false);
   h.queue("q", with_retry(retries(100, 0)));
   for (std::size_t i = 0; i < kLongJobs; ++i) h.enqueue(job());
-  for (int attempt = 0; attempt < 12; ++attempt) {
+  for (int attempt = 0; attempt < 3; ++attempt) {
     for (const auto& granted : h.lease(lease({"q"}, kLongJobs)).jobs) {
       h.finish(granted, failed_at_length());
     }
@@ -168,7 +168,7 @@ TEST(Duties, TicksWithLargePayloadsAreSpreadOverBatches) {
   h.move_clocks(60 * kSecond);
   h.settle();
   EXPECT_EQ(h.counters("q").created, 60U);
-  EXPECT_LE(h.largest_batch_bytes, 6 * kMiB);
+  EXPECT_LE(h.largest_batch_bytes, kMiB) << "of one scheduler, whatever it has to catch up";
 }
 
 // ---- proportional to the work

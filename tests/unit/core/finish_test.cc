@@ -122,6 +122,62 @@ TEST(Finish, ReleasesAreBounded) {
             static_cast<std::size_t>(base::limits::kAttemptHistoryMax));
 }
 
+// One call may end 1,000 attempts, each of which writes the history of its job again.
+TEST(Finish, ABatchOfLongHistoriesIsBounded) {
+  constexpr std::uint32_t kJobs = 40;
+  EngineHarness h;
+  h.set_checks(false);
+  h.queue("q", with_retry(retries(1'000, 0)));
+  core::JobKey key;
+  for (std::uint32_t i = 0; i < kJobs; ++i) key = h.enqueue(job()).key;
+  auto outcome = failed(true, std::string(base::limits::kFailureMessageBytesMax, 'm'));
+  outcome.failure.detail.assign(base::limits::kFailureDetailBytesMax, 'd');
+  outcome.log_tail.assign(base::limits::kLogTailBytesMax, 'l');
+  core::GrantedJob first;
+  for (int attempt = 0; attempt < base::limits::kAttemptHistoryMax; ++attempt) {
+    const auto granted = h.lease(lease({"q"}, kJobs)).jobs;
+    ASSERT_EQ(granted.size(), kJobs);
+    if (attempt == 0) first = granted[0];
+    core::FinishJobs all{"s1", {}};
+    for (const auto& one : granted) all.items.push_back({ref(one), outcome, {}});
+    h.expect<core::FinishReply>(all);
+  }
+  EXPECT_LE(h.largest_batch_bytes,
+            kJobs * static_cast<std::size_t>(base::limits::kAttemptHistoryBytesMax + 8 * 1024));
+  EXPECT_EQ(h.history(key).back().log_tail, outcome.log_tail);
+  const auto again = h.finish(first, succeeded());  // of the oldest token that is remembered
+  EXPECT_TRUE(again.already_ended);
+  EXPECT_EQ(again.recorded, AttemptOutcome::kFailed);
+}
+
+// The token authorises, whoever reports: the effect exists. A renewal is for the session that holds
+// the lease, or a worker that was started again would keep alive what nobody works on.
+TEST(Finish, AnotherSessionWithTheTokenMayReportAndMayNotRenew) {
+  EngineHarness h;
+  h.queue("q");
+  h.enqueue(job());
+  const auto granted = h.take_job("q", "s1");
+  h.advance(20'000);
+  EXPECT_EQ(h.beat(granted, "s2").beat, core::Beat::kLost);
+  core::FinishJobs call = finish(granted, succeeded("done"));
+  call.session_id = "s2";
+  const auto reply = h.expect<core::FinishReply>(call);
+  const auto* done = std::get_if<core::FinishedJob>(&reply.items.at(0));
+  ASSERT_NE(done, nullptr);
+  EXPECT_EQ(done->state, JobState::kSucceeded);
+  EXPECT_EQ(h.final_record(granted.key)->history.at(0).session_id, "s1") << "who held it";
+
+  h.enqueue(job());
+  const auto lost = h.take_job("q", "s1");
+  h.advance(20'000);
+  EXPECT_EQ(h.beat(lost, "s2").beat, core::Beat::kLost);
+  h.advance(10'000);  // a ttl since its grant
+  call = finish(lost, succeeded());
+  call.session_id = "s2";
+  EXPECT_EQ(std::get<core::Error>(h.expect<core::FinishReply>(call).items.at(0)).reason,
+            Reason::kLeaseLost);
+}
+
 // ---- repeats and stale tokens
 
 TEST(FinishRepeat, IsAnsweredWithTheRecordedOutcome) {

@@ -225,6 +225,56 @@ TEST(Lease, NothingIsGrantedToACallAboutToDie) {
   EXPECT_EQ(h.counters("q").of(JobState::kReady), 1U);
 }
 
+// Commits that take so long; returns what four of them take, as the engine reckons.
+std::int64_t slow_commits(EngineHarness& h, std::int64_t took_ms) {
+  std::int64_t latency_ms = 0;
+  for (int i = 0; i < 12; ++i) {
+    h.send(enqueue(job("other")));
+    h.seal();
+    h.move_clocks(took_ms);
+    while (h.commit_in_flight()) h.step_store();
+    latency_ms = (latency_ms * 7 + took_ms) / 8;
+  }
+  return 4 * latency_ms;
+}
+
+// On a slow disk the answer would come too late although 250 ms are left.
+TEST(Lease, NothingIsGrantedToACallThatEndsBeforeTheCommitWould) {
+  for (const bool in_time : {false, true}) {
+    EngineHarness h;
+    h.queue("q");
+    h.queue("other");
+    const std::int64_t margin_ms = slow_commits(h, 400);
+    ASSERT_GT(margin_ms, 1'000);
+    h.send(enqueue(job()));
+    auto call = lease({"q"});
+    call.caller_deadline_mono_ms = h.now().mono_ms + margin_ms + (in_time ? 1 : 0);
+    const auto id = h.send(call);
+    h.seal();
+    while (h.commit_in_flight()) h.step_store();
+    EXPECT_EQ(h.take_as<core::LeaseReply>(id).jobs.size(), in_time ? 1U : 0U);
+    EXPECT_EQ(h.counters("q").of(JobState::kReady), in_time ? 0U : 1U);
+  }
+}
+
+// The disk has become slow since the call was parked.
+TEST(Lease, AParkedCallIsJudgedByTheCommitsOfNow) {
+  EngineHarness h;
+  h.queue("q");
+  h.queue("other");
+  auto call = poll({"q"}, 20'000);
+  call.caller_deadline_mono_ms = h.now().mono_ms + 12 * 400 + 1'000;
+  const auto parked = h.send(call);
+  const auto healthy = h.send(poll({"q"}, 20'000, 1, "s2"));
+  ASSERT_GT(slow_commits(h, 400), 1'000);
+  ASSERT_FALSE(h.take(parked).has_value());
+  h.send(enqueue(job()));
+  h.seal();
+  while (h.commit_in_flight()) h.step_store();
+  EXPECT_TRUE(h.take_as<core::LeaseReply>(parked).jobs.empty());
+  EXPECT_EQ(h.take_as<core::LeaseReply>(healthy).jobs.size(), 1U) << "the next in line has it";
+}
+
 TEST(Lease, ParkedCallIsAnsweredBeforeItsCallersDeadline) {
   EngineHarness h;
   h.queue("q");

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "base/limits.h"
+#include "model/bytes.h"
+#include "model/fields.h"
 #include "model/keys.h"
+#include "model/records.h"
 #include "support/engine_harness.h"
 
 namespace rota::testing {
@@ -53,6 +56,77 @@ TEST(Restart, AttemptTimeoutGoesOnButLeavesOneTtl) {
   EXPECT_EQ(h.state(key), JobState::kRunning);
   h.advance(17'000);
   EXPECT_EQ(h.state(key), JobState::kDead);
+}
+
+core::QueuePatch with_timeout(std::int64_t ms) {
+  core::QueuePatch patch;
+  patch.attempt_timeout_ms = ms;
+  return patch;
+}
+
+core::LeaseJobs named_lease() {
+  auto call = lease({"q"}, 10);
+  call.request_id = "r";
+  return call;
+}
+
+// Its worker was told of it; what is set meanwhile is for those that are granted later.
+TEST(Restart, ARunningAttemptKeepsTheTimeoutItWasGranted) {
+  struct Case {
+    std::int64_t granted, set, left;
+  };
+  for (const Case& c : {Case{90'000, 40'000, 80'000}, Case{90'000, 900'000, 80'000},
+                        Case{90'000, model::kNoTimeout, 80'000},
+                        Case{model::kNoTimeout, 90'000, model::kNoTimeout}}) {
+    EngineHarness h;
+    h.queue("q", with_timeout(c.granted));
+    h.enqueue(job());
+    ASSERT_EQ(h.lease(named_lease()).jobs.at(0).time_left_ms, c.granted);
+    h.queue("q", with_timeout(c.set));
+    h.advance(10'000);
+    for (int restart = 0; restart < 2; ++restart) {
+      h.crash();
+      EXPECT_EQ(h.lease(named_lease()).jobs.at(0).time_left_ms, c.left)
+          << "granted " << c.granted << ", set " << c.set;
+    }
+    h.enqueue(job());
+    EXPECT_EQ(h.take_job("q").time_left_ms, c.set);
+  }
+}
+
+// Grants of a server that did not store it: by what the queue says now, as that server did.
+TEST(Restart, AGrantOfTheFirstFormatHasTheTimeoutOfToday) {
+  EngineHarness h;
+  h.queue("q", with_timeout(90'000));
+  h.enqueue(job());
+  const auto granted = h.lease(named_lease()).jobs.at(0);
+  const std::string key = model::keys::grant(granted.token);
+  model::Grant grant;
+  ASSERT_TRUE(model::decode(*h.row(Keyspace::kGrant, key), &grant));
+  model::Writer w(1);
+  for (const auto& text :
+       {grant.session_id, grant.worker_id, grant.principal, grant.request_hash}) {
+    w.str(text);
+  }
+  w.svarint(grant.ttl_ms);
+  w.svarint(grant.granted_ms);
+  w.varint(grant.granted_seq);
+  w.varint(1);
+  model::put_key(w, granted.key);
+  w.varint(granted.attempt);
+  w.varint(granted.token);
+  w.varint(model::kPermitQueue);
+  h.queue("q", with_timeout(200'000));
+  auto batch = std::make_shared<core::Batch>();
+  batch->put(Keyspace::kGrant, key, w.seal());
+  h.store().commit(std::move(batch), h.store().last_committed() + 1,
+                   [](core::CommitSeq, core::Outcome outcome, const std::string&) {
+                     EXPECT_EQ(outcome, core::Outcome::kCommitted);
+                   });
+  while (h.step_store()) {
+  }
+  h.crash();
+  EXPECT_EQ(h.lease(named_lease()).jobs.at(0).time_left_ms, 200'000);
 }
 
 TEST(Restart, LongTimeoutIsNotStretched) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "support/engine_harness.h"
@@ -411,19 +412,54 @@ TEST(CatchUpPolicy, YearsOfMissedSecondsAreOneRecord) {
   EXPECT_EQ(fired(h, "s").size(), before + 3);
 }
 
-// At most so many ticks of one scheduler in a batch keep the others on time.
+// How many ticks of the scheduler each batch holds.
+std::map<core::CommitSeq, std::uint64_t> ticks_by_batch(const EngineHarness& h,
+                                                        const std::string& id) {
+  std::map<core::CommitSeq, std::uint64_t> out;
+  for (const auto& run : h.runs(id)) out[run.seq] += run.count;
+  return out;
+}
+
+// At most so many ticks of one scheduler in a batch keep the others on time, however many of them
+// are catching up.
 TEST(CatchUpPolicy, LongCatchUpDoesNotHoldUpOthers) {
+  for (const std::uint32_t ticks_in_a_turn : {10U, 30U}) {  // not all get their turn at once; all
+    core::EngineOptions options;
+    options.max_ticks_per_scheduler = 5;
+    options.max_ticks_per_turn = ticks_in_a_turn;
+    EngineHarness h(options);
+    h.queue("q");
+    for (const char* id : {"a", "b", "c"}) {
+      h.expect<core::SchedulerReply>(with(id, kMinute, Overlap::kAllow, CatchUp::kAll));
+    }
+    h.expect<core::SchedulerReply>(with("z", kHour, Overlap::kAllow, CatchUp::kAll));
+    h.move_clocks(kHour);
+    h.settle();
+    const core::CommitSeq first = ticks_by_batch(h, "a").begin()->first;
+    for (const char* id : {"a", "b", "c"}) {
+      EXPECT_EQ(fired(h, id).size(), 60U);
+      const auto batches = ticks_by_batch(h, id);
+      EXPECT_LE(batches.begin()->first, first + 1) << id << " waits for others to catch up";
+      for (const auto& [seq, ticks] : batches) EXPECT_LE(ticks, 5U) << id << " in batch " << seq;
+    }
+    EXPECT_EQ(fired(h, "z").size(), 1U);
+    EXPECT_LE(ticks_by_batch(h, "z").begin()->first, first + 1);
+  }
+}
+
+// The same with rows to be read for the ticks, which are then decided in a later turn.
+TEST(CatchUpPolicy, SoManyTicksInABatchWithBusinessKeysToo) {
   core::EngineOptions options;
   options.max_ticks_per_scheduler = 5;
-  options.max_ticks_per_turn = 10;
   EngineHarness h(options);
   h.queue("q");
-  h.expect<core::SchedulerReply>(with("a", kMinute, Overlap::kAllow, CatchUp::kAll));
-  h.expect<core::SchedulerReply>(with("z", kHour, Overlap::kAllow, CatchUp::kAll));
+  auto c = with("s", kMinute, Overlap::kAllow, CatchUp::kAll);
+  c.settings.job.business_key = "{{nominal_time}}";
+  h.expect<core::SchedulerReply>(c);
   h.move_clocks(kHour);
   h.settle();
-  EXPECT_EQ(fired(h, "a").size(), 60U);
-  EXPECT_EQ(fired(h, "z").size(), 1U);
+  EXPECT_EQ(fired(h, "s").size(), 60U);
+  for (const auto& [seq, ticks] : ticks_by_batch(h, "s")) EXPECT_LE(ticks, 5U) << seq;
 }
 
 TEST(CatchUpPolicy, SkipDecidesLateTicksTooInCommitOrder) {

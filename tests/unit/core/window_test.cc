@@ -18,7 +18,7 @@ TEST(Window, HoldsEverythingUntilItIsTooFull) {
   W w;
   for (int k = 0; k < 5; ++k) w.offer(k, k, 1);
   EXPECT_TRUE(w.covers_all());
-  w.shrink(3, SIZE_MAX);
+  w.shrink(3);
   EXPECT_EQ(w.size(), 3U);
   EXPECT_EQ(w.limit(), 3);
   EXPECT_TRUE(w.covers(2));
@@ -29,12 +29,36 @@ TEST(Window, HoldsEverythingUntilItIsTooFull) {
   EXPECT_EQ(w.front_key(), -1);
 }
 
-TEST(Window, BoundedInBytes) {
-  W w;
-  for (int k = 0; k < 10; ++k) w.offer(k, k, 10);
-  w.shrink(100, 35);
-  EXPECT_EQ(w.size(), 3U);
-  EXPECT_EQ(w.bytes(), 30U);
+TEST(Window, SeveralCountTheirBytesTogether) {
+  std::size_t total = 0;
+  W a(&total);
+  {
+    W b(&total);
+    for (int k = 0; k < 10; ++k) a.offer(k, k, 10);
+    b.offer(1, 1, 7);
+    EXPECT_EQ(total, 107U);
+    b.offer(1, 1, 5);  // instead of the other
+    EXPECT_EQ(total, 105U);
+    a.shrink(4);
+    a.pop();
+    a.erase(1);
+    a.erase(9);  // is not inside any more
+    EXPECT_EQ(total, 25U);
+    a.begin_refill();
+    a.offer(7, 7, 3);
+    a.offer(8, 8, 4);
+    a.offer(30, 30, 50);
+    EXPECT_EQ(total, 82U) << "what waits for the page counts too";
+    ASSERT_TRUE(a.accept_page());
+    a.offer_page(6, 6, 100);
+    const int limit = 20;
+    a.finish_refill(&limit);
+    EXPECT_EQ(total, 20 + 100 + 3 + 4 + 5U);
+    EXPECT_EQ(a.bytes(), total - 5);
+    a.drop_tail(1);
+    EXPECT_EQ(total, 15U);
+  }
+  EXPECT_EQ(total, 10U) << "one that is gone holds nothing";
 }
 
 TEST(Window, RefillJoinsThePageAndWhatCameMeanwhile) {
@@ -58,10 +82,10 @@ TEST(Window, RefillJoinsThePageAndWhatCameMeanwhile) {
 TEST(Window, EvictionMakesAnOpenPageWorthless) {
   W w;
   for (int k = 0; k < 6; ++k) w.offer(k, k, 1);
-  w.shrink(4, SIZE_MAX);
+  w.shrink(4);
   w.begin_refill();
   w.offer(-1, 0, 1);
-  w.shrink(4, SIZE_MAX);  // the limit is now below where the page begins
+  w.shrink(4);  // the limit is now below where the page begins
   EXPECT_FALSE(w.accept_page());
   w.abandon_refill();
   EXPECT_EQ(w.limit(), 3);
@@ -72,7 +96,8 @@ TEST(Window, FrontIsAlwaysTheTrueFirst) {
   for (unsigned seed = 1; seed <= 30; ++seed) {
     std::mt19937 rng(seed);
     const auto dice = [&](int n) { return static_cast<int>(rng() % static_cast<unsigned>(n)); };
-    W w;
+    std::size_t total = 0;
+    W w(&total);
     w.cover_none();
     std::set<int> truth;
     for (int i = 0; i < 20; ++i) truth.insert(dice(100));
@@ -83,9 +108,9 @@ TEST(Window, FrontIsAlwaysTheTrueFirst) {
     int from = 0;
     for (int step = 0; step < 2'000; ++step) {
       const int key = dice(100);
-      switch (dice(5)) {
+      switch (dice(6)) {
         case 0:
-          if (truth.insert(key).second) w.offer(key, key, 1);
+          if (truth.insert(key).second) w.offer(key, key, static_cast<std::size_t>(1 + dice(5)));
           break;
         case 1:
           truth.erase(key);
@@ -93,7 +118,7 @@ TEST(Window, FrontIsAlwaysTheTrueFirst) {
           std::erase(page, key);  // what the overlay of changes does to a page
           break;
         case 2:
-          w.shrink(rows, SIZE_MAX);
+          w.shrink(rows);
           break;
         case 3:
           if (w.refill_open() || w.covers_all()) break;
@@ -110,13 +135,16 @@ TEST(Window, FrontIsAlwaysTheTrueFirst) {
           }
           w.begin_refill();
           break;
+        case 4:
+          if (dice(3) == 0) w.drop_tail(rows);
+          break;
         default:
           if (!w.refill_open()) break;
           if (!w.accept_page()) {
             w.abandon_refill();
             break;
           }
-          for (const int k : page) w.offer_page(k, k, 1);
+          for (const int k : page) w.offer_page(k, k, 2);
           w.finish_refill(page_more ? &page_limit : nullptr);
           break;
       }
@@ -125,6 +153,7 @@ TEST(Window, FrontIsAlwaysTheTrueFirst) {
       }
       for (const auto& [k, item] : w.items()) ASSERT_TRUE(truth.contains(k));
       ASSERT_TRUE(w.empty() || w.front_key() == *truth.begin());
+      ASSERT_EQ(total, w.bytes());
     }
   }
 }

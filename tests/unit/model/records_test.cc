@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "base/limits.h"
 #include "model/bytes.h"
 #include "model/queue.h"
@@ -254,8 +257,14 @@ TEST(Records, SmallOnes) {
   Grant g;
   g.session_id = "s";
   g.request_hash = std::string(16, '\xff');
-  g.entries = {{{1, 100, 2}, 3, 4, kPermitQueue}, {{1, 0, 9}, 1, 5, kPermitQueue}};
-  EXPECT_EQ(survives(g).entries.size(), 2U);
+  g.entries = {{{1, 100, 2}, 3, 4, kPermitQueue},
+               {{1, 0, 9}, 1, 5, kPermitQueue, 60'000},
+               {{1, 0, 10}, 1, 6, kPermitQueue, kNoTimeout}};
+  const Grant same = survives(g);
+  ASSERT_EQ(same.entries.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(same.entries[i].attempt_timeout_ms, g.entries[i].attempt_timeout_ms);
+  }
   LedgerEntry l;
   l.state = LedgerState::kDone;
   l.job = {1, 2, 3};
@@ -287,6 +296,81 @@ TEST(Records, EngineMetaOfFormat1) {
   EXPECT_EQ(m.now_ms, 1'795'953'600'000);
   EXPECT_EQ(m.requests_swept_ms, 7);
   EXPECT_EQ(m.deletions_held_ms, 0);
+}
+
+// As a server stored it before attempt timeouts stood with the grant.
+TEST(Records, GrantOfFormat1) {
+  static constexpr std::string_view kStored =
+      "0102733109776f726b65722d7331056c6f63616c1031bfc6b1fd53dfee186dc56357918207e0d4038098e9f2c468"
+      "0402000000019b0000000000000001010101000000019b0000000000000002010201fcadc405";
+  std::string bytes;
+  for (std::size_t i = 0; i < kStored.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(std::string(kStored.substr(i, 2)), nullptr, 16));
+  }
+  Grant g;
+  ASSERT_TRUE(decode(bytes, &g));
+  EXPECT_EQ(g.session_id, "s1");
+  EXPECT_EQ(g.worker_id, "worker-s1");
+  EXPECT_EQ(g.principal, "local");
+  EXPECT_EQ(g.request_hash.size(), 16U);
+  EXPECT_EQ(g.ttl_ms, 30'000);
+  EXPECT_EQ(g.granted_ms, 1'795'953'600'000);
+  EXPECT_EQ(g.granted_seq, 4U);
+  ASSERT_EQ(g.entries.size(), 2U);
+  EXPECT_EQ(g.entries[1].job, (JobKey{1, 100, 2}));
+  EXPECT_EQ(g.entries[1].token, 2U);
+  EXPECT_FALSE(g.entries[1].attempt_timeout_ms) << "not known";
+}
+
+Attempt talkative(std::uint32_t number, std::size_t detail, std::size_t log, std::size_t message) {
+  Attempt a;
+  a.number = number;
+  a.token = number;
+  a.worker_id = "w";
+  a.by_finish = true;
+  a.failure = {"ERROR", std::string(message, 'm'), std::string(detail, 'd')};
+  a.log_tail.assign(log, 'l');
+  return a;
+}
+
+TEST(SideHistory, KeepsTheLastAttemptsWholeAndTheTextsBounded) {
+  namespace limits = base::limits;
+  Side side;
+  for (std::uint32_t i = 1; i <= 25; ++i) {
+    side.remember(talkative(i, limits::kFailureDetailBytesMax, limits::kLogTailBytesMax,
+                            limits::kFailureMessageBytesMax));
+    const Attempt& last = side.history.back();
+    ASSERT_EQ(last.failure.detail.size(), 16'384U);
+    ASSERT_EQ(last.log_tail.size(), 8'192U);
+    ASSERT_EQ(last.failure.message.size(), 4'096U);
+    ASSERT_LE(encode(side).size(), 64 * 1024 + 4'096U);
+  }
+  ASSERT_EQ(side.history.size(), 20U);
+  EXPECT_EQ(side.history.front().number, 6U);
+  EXPECT_EQ(side.history.front().failure.type, "ERROR") << "what says how it ended stays";
+  EXPECT_TRUE(side.history.front().by_finish);
+  EXPECT_TRUE(side.history.front().failure.message.empty());
+  // Messages are shorter and go last: more attempts have one than have a detail.
+  const auto have = [&](auto text) {
+    return std::count_if(side.history.begin(), side.history.end(),
+                         [&](const Attempt& a) { return !text(a).empty(); });
+  };
+  const auto details = have([](const Attempt& a) { return a.failure.detail; });
+  EXPECT_EQ(details, have([](const Attempt& a) { return a.log_tail; }));
+  EXPECT_GT(have([](const Attempt& a) { return a.failure.message; }), details);
+  survives(side);
+}
+
+TEST(SideHistory, LosesNothingWithinTheBound) {
+  Side side;
+  for (std::uint32_t i = 1; i <= 20; ++i) side.remember(talkative(i, 1'000, 1'000, 1'000));
+  for (const Attempt& a : side.history) {
+    EXPECT_EQ(a.failure.detail.size() + a.log_tail.size() + a.failure.message.size(), 3'000U);
+  }
+  side.remember(talkative(21, 16'000, 0, 0));
+  EXPECT_TRUE(side.history[0].failure.detail.empty());
+  EXPECT_EQ(side.history[0].failure.message.size(), 1'000U) << "not yet needed";
+  EXPECT_EQ(side.history[18].failure.detail.size(), 1'000U);
 }
 
 TEST(Records, Scheduler) {
