@@ -53,7 +53,6 @@ class Model {
 
   const Rows& rows() const { return rows_; }
   std::int64_t now_ms() const { return now_; }
-  bool is_live(std::uint64_t token) const { return running_.contains(token); }
   struct LiveLease {
     JobKey key;
     std::string session_id;
@@ -83,7 +82,6 @@ class Model {
     std::string kind, content_type, payload_hash, key_scope, business_key;
     std::optional<std::int64_t> attempt_timeout;
     std::optional<model::RetryPolicy> retry;
-    std::int64_t created_ms = 0;
     std::int64_t deadline_ms = 0;  // of its start; 0 = none
     std::uint64_t waiting_seq = 0;
     std::int64_t due_lo = 0, due_hi = 0;  // SCHEDULED; told apart until its row says
@@ -156,7 +154,6 @@ class Model {
     std::int64_t cursor_ms = 0;
     std::map<std::pair<std::int64_t, std::uint64_t>, model::RunRecord> runs;
     std::set<std::pair<std::uint64_t, std::int64_t>> fired;  // generation, nominal time
-    JobKey last_job;
   };
   // The turn that is being taken.
   struct Step {
@@ -279,6 +276,7 @@ class Model {
   void compare_touched();
   void compare_job(const JobKey& key);
   void compare_side(const Job& job, const model::Side* side);
+  static bool same_attempts(const Job& job, const std::vector<model::Attempt>& stored);
   void compare_final(const Job& job);
   void compare_queue(const Queue& q);
   void compare_ledger(const std::string& scope, const std::string& key);

@@ -66,7 +66,6 @@ const Model::Request* Model::repeated(int method, const core::RequestTag& tag,
 void Model::remember(int method, const core::RequestTag& tag, Request request) {
   if (tag.id.empty()) return;
   request.body_hash = tag.body_hash;
-  request.created_ms = step_.lo;
   const std::string* stored =
       row(Keyspace::kRequest, keys::request(static_cast<std::uint8_t>(method), "default", tag.id));
   model::RequestRecord record;
@@ -123,7 +122,6 @@ void Model::create(const core::JobRequest& asked, const core::EnqueuedJob& given
                       body.start_deadline_ms == asked.start_deadline_ms &&
                       body.created_seq == step_.turn->turn.seq;
     if (!same) return fail(1, at(key) + " is stored otherwise than it was given");
-    job.created_ms = body.created_ms;
   }
   if (!asked.business_key.empty()) {
     ledger_[{job.key_scope, job.business_key}] =

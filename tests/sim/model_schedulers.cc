@@ -350,7 +350,6 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
   job.scheduler = id;
   job.generation = run.generation;
   job.nominal_ms = run.first_nominal_ms;
-  job.created_ms = run.processed_ms;
   job.waiting_seq = step_.turn->turn.seq;
   const bool must_wait = settings->overlap == model::Overlap::kWaitOne && *busy_lo > 0;
   const bool may_wait = settings->overlap == model::Overlap::kWaitOne && *busy_hi > 0;
@@ -394,7 +393,6 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
   q->next_seq = std::max(q->next_seq, key.seq + 1);
   ++*busy_lo;
   ++*busy_hi;
-  s.last_job = key;
   step_.touched.insert(key);
   jobs_.emplace(key, std::move(job));
 }
