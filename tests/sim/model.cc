@@ -86,12 +86,16 @@ std::map<std::uint64_t, Model::LiveLease> Model::live_leases() const {
   return out;
 }
 
-// In a running server the ids of lease calls that are spent are never forgotten.
+// In a running server the ids of lease calls that are spent are never forgotten. After a start
+// those that are old may be; but one that is still stored is known again where a later start looks
+// further back.
 void Model::restarted(std::int64_t now_ms, bool deletions_held) {
   if (deletions_held) return;
-  std::erase_if(lease_requests_, [&](const auto& entry) {
-    return entry.second != 0 && entry.second + base::limits::kRequestIdKeptMs <= now_ms;
-  });
+  for (auto& [id, request] : lease_requests_) {
+    request.may_be_forgotten =
+        request.may_be_forgotten ||
+        (request.ended_ms != 0 && request.ended_ms + base::limits::kRequestIdKeptMs <= now_ms);
+  }
 }
 
 // ---- a turn

@@ -295,9 +295,11 @@ class Model {
   std::map<std::uint64_t, Grant> grants_;
   std::map<std::pair<std::string, std::string>, Entry> ledger_;  // scope, key
   std::map<RequestName, Request> requests_;
-  // Lease calls that have granted, by session and request id: since when all of it has ended, 0
-  // while it has not.
-  std::map<std::pair<std::string, std::string>, std::int64_t> lease_requests_;
+  struct LeaseRequest {         // a lease call that has granted
+    std::int64_t ended_ms = 0;  // when the last of it ended, 0 while it has not
+    bool may_be_forgotten = false;
+  };
+  std::map<std::pair<std::string, std::string>, LeaseRequest> lease_requests_;
   std::map<std::uint64_t, Purge> purges_;
   std::map<std::string, Scheduler> schedulers_;
 };

@@ -113,8 +113,12 @@ void Model::check_poll(const core::Command& command, const core::LeaseReply& rep
   if (!reply.jobs.empty()) {
     if (reply.lease_ttl_ms != c.lease_ttl_ms) return broken(12, "another ttl than it asked for");
     const std::pair id{c.session_id, c.request_id};
-    if (!c.request_id.empty() && !lease_requests_.emplace(id, 0).second) {
-      return broken(6, "a second set of jobs for request " + c.request_id);
+    if (!c.request_id.empty()) {
+      const auto [request, fresh] = lease_requests_.try_emplace(id);
+      if (!fresh && !request->second.may_be_forgotten) {
+        return broken(6, "a second set of jobs for request " + c.request_id);
+      }
+      request->second = {};
     }
     Grant grant{c.session_id, c.request_id, c.lease_ttl_ms, false, {}};
     std::size_t bytes = 0;
@@ -210,7 +214,7 @@ void Model::end_attempt(Job& job, AttemptOutcome outcome, bool by_finish, std::i
     if (grant->second.live.empty()) {
       const auto request =
           lease_requests_.find({grant->second.session_id, grant->second.request_id});
-      if (request != lease_requests_.end()) request->second = at_ms;
+      if (request != lease_requests_.end()) request->second.ended_ms = at_ms;
       grants_.erase(grant);
     }
   }
