@@ -166,7 +166,11 @@ class Model {
     // What a command of this turn changed after the engine may have acted on it.
     std::map<std::uint32_t, model::Retention> retention_before;
     std::map<std::uint32_t, std::uint64_t> deleted;  // SUCCEEDED ones, by queue
-    std::map<std::string, int> edits;                // schedulers that a command changed
+    std::set<std::string> dropped;                   // queues
+    // Jobs that were BLOCKED, and the runs whose end they waited for.
+    std::map<JobKey, std::set<JobKey>> let_go;
+    std::set<std::string> edits;   // schedulers that a command changed
+    std::set<std::string> pauses;  // schedulers that a command paused
     std::map<std::string, std::vector<model::SchedulerSettings>> settings;  // before that
     std::vector<std::uint64_t> said_done;  // operations, by a refused cancel
     std::vector<std::pair<const core::Command*, const core::LeaseReply*>> polls;
@@ -197,9 +201,11 @@ class Model {
   bool attempt_ended(const Event& event);
   bool job_final(const Event& event);
   bool removed(const Event& event);
-  void bring_up(const JobKey& key);
+  bool ends_later(const JobKey& key) const;
+  bool bring_up(const JobKey& key);
   void silent();
   void promote(Job& job);
+  bool may_unblock(const Job& job);
   void unblock(Job& job);
   void retire(const JobKey& key);
   void after_turn();
@@ -260,11 +266,15 @@ class Model {
   void on(const core::DeleteScheduler& c, const core::ReplyBody& r);
   Scheduler* declared(const std::string& id);
   std::uint64_t unfinished_of(const std::string& id) const;
+  std::set<JobKey> ending_of(const std::string& id);
   void edited(const std::string& id, const Scheduler& s);
   void see_runs();
   void see_runs_of(const std::string& id, Scheduler& s);
-  const model::SchedulerSettings* settings_of_run(const std::string& id, const Scheduler& s,
-                                                  const JobKey& key);
+  std::vector<const model::SchedulerSettings*> settings_in_turn(const std::string& id,
+                                                                const Scheduler& s) const;
+  const model::SchedulerSettings* settings_of_run(
+      const std::string& id, const Scheduler& s, const JobKey& key,
+      const std::function<std::string(const model::SchedulerSettings&)>& broken);
   void fired(const std::string& id, Scheduler& s, const model::RunRecord& run,
              std::uint64_t* busy_lo, std::uint64_t* busy_hi);
   void skipped(const std::string& id, const Scheduler& s, const model::RunRecord& run,

@@ -37,10 +37,8 @@ std::string Model::differs(const core::ReplyBody& r, std::optional<Reason> refus
 bool Model::agree(const JobKey& key, int invariant, const char* what,
                   const std::function<std::string()>& differs) {
   std::string difference = differs();
-  if (difference.empty()) return true;
-  bring_up(key);
-  if (ok()) difference = differs();
-  if (difference.empty()) return ok();
+  while (!difference.empty() && bring_up(key)) difference = differs();
+  if (difference.empty() || !ok()) return ok();
   const Job* job = find(key);
   fail(invariant, std::string(what) + " of " + at(key) + " (" +
                       (job == nullptr ? "absent" : text_of(job->state)) + "): " + difference);
@@ -56,6 +54,14 @@ const Model::Request* Model::repeated(int method, const core::RequestTag& tag,
   if (tag.id.empty()) return nullptr;
   const auto it = requests_.find({method, tag.id});
   if (it == requests_.end()) return nullptr;
+  // Forgotten by age earlier in this turn, when it is remembered anew.
+  const auto* remembered = change(
+      Keyspace::kRequest, keys::request(static_cast<std::uint8_t>(method), "default", tag.id));
+  model::RequestRecord record;
+  if (remembered != nullptr && *remembered && model::decode(**remembered, &record) &&
+      it->second.created_ms + base::limits::kRequestIdKeptMs <= record.created_ms && !held()) {
+    return nullptr;
+  }
   if (it->second.body_hash == tag.body_hash) return &it->second;
   *refused = true;
   const std::string wrong = differs(r, Reason::kRequestIdReused);

@@ -55,10 +55,11 @@ void Model::on(const core::LeaseJobs& c, const core::ReplyBody& r) {
   std::set<std::uint64_t> given;
   for (const core::GrantedJob& job : reply.jobs) given.insert(job.token);
   // Some may have ended earlier in this turn.
-  if (const Grant* grant = repeated(); grant != nullptr && grant->live != given) {
-    for (const std::uint64_t token : std::set<std::uint64_t>(grant->live)) {
-      if (const auto live = running_.find(token); live != running_.end() && ok()) {
-        bring_up(JobKey(live->second));
+  if (const Grant* before = repeated(); before != nullptr) {
+    for (const std::uint64_t token : std::set<std::uint64_t>(before->live)) {
+      while (!given.contains(token)) {
+        const auto live = running_.find(token);
+        if (live == running_.end() || !bring_up(JobKey(live->second))) break;
       }
     }
   }
@@ -107,7 +108,12 @@ void Model::check_poll(const core::Command& command, const core::LeaseReply& rep
   }
   std::vector<std::uint64_t> told = reply.cancel_tokens;
   std::sort(told.begin(), told.end());
-  if (told != cancelled && c.caller_deadline_mono_ms == INT64_MAX && !turn.draining) {
+  // At the deletion of one of its queues it is answered at once, and the next call is told of it.
+  const bool queue_gone = std::any_of(c.queues.begin(), c.queues.end(), [&](const auto& name) {
+    return step_.dropped.contains(name) || queue(name) == nullptr;
+  });
+  if (told != cancelled && c.caller_deadline_mono_ms == INT64_MAX && !turn.draining &&
+      !queue_gone) {
     return broken(11, "the cancelled leases it is told of are wrong");
   }
   if (!reply.jobs.empty()) {
@@ -146,12 +152,11 @@ void Model::check_poll(const core::Command& command, const core::LeaseReply& rep
   }
   // Empty is not idle: a call that does not wait is answered empty only if nothing can be granted.
   if (turn.draining || c.wait_ms != 0 || c.caller_deadline_mono_ms != INT64_MAX ||
-      !cancelled.empty()) {
+      !cancelled.empty() || queue_gone) {
     return;
   }
   for (const std::string& name : c.queues) {
     const Queue* q = queue(name);
-    if (q == nullptr) return;  // deleted: told at the next call
     const auto& limit = q->settings.concurrency_limit;
     const bool open = !q->paused && (!limit || count(q->number, JobState::kRunning) < *limit);
     if (open && count(q->number, JobState::kReady) > 0) {

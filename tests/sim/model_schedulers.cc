@@ -57,8 +57,18 @@ std::uint64_t Model::unfinished_of(const std::string& id) const {
   }));
 }
 
+// Unfinished runs of it that end in this turn by events that are not taken yet: what has no event
+// may have come before that, or after.
+std::set<JobKey> Model::ending_of(const std::string& id) {
+  std::set<JobKey> out;
+  for (const auto& [key, job] : jobs_) {
+    if (job.unfinished() && job.scheduler == id && ends_later(key)) out.insert(key);
+  }
+  return out;
+}
+
 void Model::edited(const std::string& id, const Scheduler& s) {
-  ++step_.edits[id];
+  step_.edits.insert(id);
   if (s.declared) step_.settings[id].push_back(s.settings);
 }
 
@@ -159,6 +169,7 @@ void Model::on(const core::PauseScheduler& c, const core::ReplyBody& r) {
   if (!wrong.empty()) return fail(24, "the pause of " + c.id + " was " + wrong);
   if (s == nullptr) return;
   if (!s->paused || s->note != c.note) ++s->version;
+  if (!s->paused) step_.pauses.insert(c.id);
   s->paused = true;
   s->note = c.note;
   if (!std::get<core::SchedulerReply>(r).scheduler.paused) fail(24, c.id + " is not paused");
@@ -245,33 +256,23 @@ void Model::see_runs_of(const std::string& id, Scheduler& s) {
   std::sort(news.begin(), news.end(), [](const News& a, const News& b) {
     return a.run.last_nominal_ms < b.run.last_nominal_ms;
   });
-  const auto edit = step_.edits.find(id);
-  const bool was_edited = edit != step_.edits.end();
-  std::uint64_t busy_lo = unfinished_of(id);
-  std::uint64_t busy_hi = std::max(busy_lo, step_.unfinished_before[id]);
-  // Runs of it that end or come back later in this turn may do so before the tick.
-  const auto& events = step_.turn->turn.events;
-  for (std::size_t i = step_.next_event; i < events.size(); ++i) {
-    const Job* job = find(events[i].key);
-    if (job == nullptr || job->scheduler != id) continue;
-    const Kind kind = events[i].kind;
-    if ((kind == Kind::kFinal || kind == Kind::kRemoved) && job->unfinished() && busy_lo > 0) {
-      --busy_lo;
-    }
+  const bool was_edited = step_.edits.contains(id);
+  if (s.paused && !news.empty() && !was_edited && !step_.pauses.contains(id)) {
+    return fail(24, id + " is paused and ticks");
   }
+  const std::uint64_t unfinished = unfinished_of(id);
+  std::uint64_t busy_lo = unfinished - ending_of(id).size();
+  std::uint64_t busy_hi = std::max(unfinished, step_.unfinished_before[id]);
   std::int64_t from = s.cursor_ms;
   for (News& one : news) {
     const model::RunRecord& run = one.run;
     const Ticks ticks(s.settings.spec);
-    const auto counts = [&](const Ticks& t) {
+    const auto all = settings_in_turn(id, s);
+    const bool counted = std::any_of(all.begin(), all.end(), [&](const auto* settings) {
+      const Ticks t(settings->spec);
       return one.count == t.in(one.first_ms - 1, run.last_nominal_ms) &&
              t.in(run.last_nominal_ms - 1, run.last_nominal_ms) == 1 && !run.count_is_lower_bound;
-    };
-    // Where a command changed the specification in this turn, it was the one before, or after.
-    const bool counted =
-        counts(ticks) ||
-        (was_edited && std::any_of(step_.settings[id].begin(), step_.settings[id].end(),
-                                   [&](const auto& was) { return counts(Ticks(was.spec)); }));
+    });
     if (!counted) return fail(24, "a run record of " + id + " does not count its ticks");
     if (run.last_nominal_ms > step_.hi) return fail(24, id + " ticked before its time");
     if (!was_edited) {
@@ -305,26 +306,36 @@ void Model::see_runs_of(const std::string& id, Scheduler& s) {
   }
 }
 
-// Those it was made by: where a command changed them in this turn, the ones before, or after.
-const model::SchedulerSettings* Model::settings_of_run(const std::string& id, const Scheduler& s,
-                                                       const JobKey& key) {
+// Those that a run may have been made by: where a command changed them in this turn, the ones
+// before, or after.
+std::vector<const model::SchedulerSettings*> Model::settings_in_turn(const std::string& id,
+                                                                     const Scheduler& s) const {
   std::vector<const model::SchedulerSettings*> all{&s.settings};
   if (const auto before = step_.settings.find(id); before != step_.settings.end()) {
     for (const model::SchedulerSettings& one : before->second) all.push_back(&one);
   }
+  return all;
+}
+
+// The settings in which a run's job is made like this; when several are, those whose overlap policy
+// allows it.
+const model::SchedulerSettings* Model::settings_of_run(
+    const std::string& id, const Scheduler& s, const JobKey& key,
+    const std::function<std::string(const model::SchedulerSettings&)>& broken) {
   model::JobBody body;
   const std::string* stored = row(Keyspace::kJob, keys::job(key));
   const bool known = stored != nullptr && model::decode(*stored, &body);
-  const auto made_by = [&](const model::SchedulerSettings* one) {
+  const model::SchedulerSettings* found = nullptr;
+  for (const model::SchedulerSettings* one : settings_in_turn(id, s)) {
     const model::JobTemplate& t = one->job;
     const Queue* q = queue(t.queue);
-    return q != nullptr && key.queue == q->number && key.priority == t.priority &&
-           (!known || (body.kind == t.kind && body.content_type == t.content_type &&
-                       body.attempt_timeout_ms == t.attempt_timeout_ms &&
-                       body.business_key.empty() == t.business_key.empty()));
-  };
-  const auto found = std::find_if(all.begin(), all.end(), made_by);
-  return found == all.end() ? nullptr : *found;
+    const bool made_by = q != nullptr && key.queue == q->number && key.priority == t.priority &&
+                         (!known || (body.kind == t.kind && body.content_type == t.content_type &&
+                                     body.attempt_timeout_ms == t.attempt_timeout_ms &&
+                                     body.business_key.empty() == t.business_key.empty()));
+    if (made_by && (found == nullptr || !broken(*found).empty())) found = one;
+  }
+  return found;
 }
 
 void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& run,
@@ -333,9 +344,26 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
     return fail(23, id + " fired twice for " + std::to_string(run.first_nominal_ms));
   }
   const JobKey& key = run.job;
-  const model::SchedulerSettings* settings = settings_of_run(id, s, key);
+  bool waits = false;
+  if (const std::string* stored = row(Keyspace::kSide, keys::job(key))) {
+    model::Side side;
+    if (!model::decode(*stored, &side)) return fail(2, "a side record is damaged");
+    waits = side.claim == model::Claim::kBlocked;
+  }
+  const auto overlap_broken = [&](const model::SchedulerSettings& settings) -> std::string {
+    if (settings.overlap == model::Overlap::kSkip && *busy_lo > 0) {
+      return "fired while " + std::to_string(*busy_lo) + " runs of it are unfinished";
+    }
+    const bool wait_one = settings.overlap == model::Overlap::kWaitOne;
+    if (wait_one && *busy_lo > 0 && !waits) return "does not wait";
+    return waits && !(wait_one && *busy_hi > 0) ? "waits for nobody" : "";
+  };
+  const model::SchedulerSettings* settings = settings_of_run(id, s, key, overlap_broken);
   if (settings == nullptr || jobs_.contains(key) || gone_.contains(key) || run.count != 1) {
     return fail(23, "a run of " + id + " has no fresh job");
+  }
+  if (const std::string broken = overlap_broken(*settings); !broken.empty()) {
+    return fail(26, at(key) + ", a run of " + id + ", " + broken);
   }
   const model::JobTemplate& t = settings->job;
   Queue* q = queue(t.queue);
@@ -351,24 +379,11 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
   job.generation = run.generation;
   job.nominal_ms = run.first_nominal_ms;
   job.waiting_seq = step_.turn->turn.seq;
-  const bool must_wait = settings->overlap == model::Overlap::kWaitOne && *busy_lo > 0;
-  const bool may_wait = settings->overlap == model::Overlap::kWaitOne && *busy_hi > 0;
-  if (settings->overlap == model::Overlap::kSkip && *busy_lo > 0) {
-    return fail(26, id + " fired while " + std::to_string(*busy_lo) + " runs of it are unfinished");
-  }
-  job.state = JobState::kReady;
-  if (const std::string* stored = row(Keyspace::kSide, keys::job(key))) {
-    model::Side side;
-    if (!model::decode(*stored, &side)) return fail(2, "a side record is damaged");
-    if (side.claim == model::Claim::kBlocked) job.state = JobState::kBlocked;
-  }
-  const bool waits = job.state == JobState::kBlocked;
-  if ((must_wait && !waits) || (waits && !may_wait)) {
-    return fail(26,
-                at(key) + ", a run of " + id + (waits ? ", waits for nobody" : ", does not wait"));
-  }
+  job.state = waits ? JobState::kBlocked : JobState::kReady;
+  const std::set<JobKey> ending = ending_of(id);
   if (waits && std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
-        return entry.second.scheduler == id && entry.second.state == JobState::kBlocked;
+        return entry.second.scheduler == id && entry.second.state == JobState::kBlocked &&
+               !ending.contains(entry.first);
       })) {
     return fail(26, "a second run of " + id + " waits");
   }
@@ -383,7 +398,8 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
     }
     const auto holder = ledger_.find({job.key_scope, job.business_key});
     if (holder != ledger_.end() && (holder->second.done ? holder->second.expires_ms > step_.hi
-                                                        : jobs_.contains(holder->second.job))) {
+                                                        : jobs_.contains(holder->second.job) &&
+                                                              !ends_later(holder->second.job))) {
       return fail(5, at(key) + " takes the business key of " + at(holder->second.job));
     }
     ledger_[{job.key_scope, job.business_key}] =
