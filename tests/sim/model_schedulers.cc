@@ -220,20 +220,13 @@ void Model::see_runs_of(const std::string& id, Scheduler& s) {
     bool fresh;
   };
   std::vector<News> news;
+  std::vector<std::string> removed;
   for (const auto& [row_key, value] : step_.turn->turn.batch->changes()) {
     if (row_key.first != Keyspace::kRun || row_key.second.compare(0, prefix.size(), prefix) != 0) {
       continue;
     }
     if (!value) {
-      for (auto it = s.runs.begin(); it != s.runs.end(); ++it) {
-        if (keys::run("default", id, it->first.first, it->first.second) != row_key.second) continue;
-        const bool old = it->second.last_nominal_ms + base::limits::kRunsKeptMsDefault <= step_.hi;
-        if (!old && s.runs.size() <= context_.profile.max_scheduler_runs) {
-          return fail(24, "a run record of " + id + " was removed before its time");
-        }
-        s.runs.erase(it);
-        break;
-      }
+      removed.push_back(row_key.second);
       continue;
     }
     model::RunRecord run;
@@ -252,6 +245,18 @@ void Model::see_runs_of(const std::string& id, Scheduler& s) {
     }
     s.runs[key] = run;
     news.push_back(std::move(one));
+  }
+  // The oldest first. By then the new ones of this turn may have been there.
+  for (const std::string& row_key : removed) {
+    const auto it = std::find_if(s.runs.begin(), s.runs.end(), [&](const auto& known) {
+      return keys::run("default", id, known.first.first, known.first.second) == row_key;
+    });
+    if (it == s.runs.end()) continue;
+    const bool old = it->second.last_nominal_ms + base::limits::kRunsKeptMsDefault <= step_.hi;
+    if ((!old && s.runs.size() <= context_.profile.max_scheduler_runs) || held()) {
+      return fail(24, "a run record of " + id + " was removed before its time");
+    }
+    s.runs.erase(it);
   }
   std::sort(news.begin(), news.end(), [](const News& a, const News& b) {
     return a.run.last_nominal_ms < b.run.last_nominal_ms;
