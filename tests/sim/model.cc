@@ -38,6 +38,13 @@ Model::Queue* Model::queue_of(const JobKey& key) {
   return nullptr;
 }
 
+bool Model::some_settings(const Queue& q,
+                          const std::function<bool(const model::QueueSettings&)>& fits) const {
+  const auto before = step_.queue_settings.find(q.number);
+  return fits(q.settings) || (before != step_.queue_settings.end() &&
+                              std::any_of(before->second.begin(), before->second.end(), fits));
+}
+
 std::uint64_t Model::count(std::uint32_t queue, JobState state) const {
   return static_cast<std::uint64_t>(std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& e) {
     return e.first.queue == queue && e.second.state == state;
@@ -301,12 +308,11 @@ bool Model::removed(const Event& event) {
     return false;
   }
   if (job->state == JobState::kDead) {
-    std::int64_t keep = queue_of(event.key)->settings.retention.dead_ms;
-    if (const auto changed = step_.retention_before.find(event.key.queue);
-        changed != step_.retention_before.end()) {
-      keep = std::min(keep, changed->second.dead_ms);
-    }
-    if (keep == model::kForever || job->ended_ms + keep > step_.hi) {
+    const bool old = some_settings(*queue_of(event.key), [&](const model::QueueSettings& settings) {
+      const std::int64_t keep = settings.retention.dead_ms;
+      return keep != model::kForever && job->ended_ms + keep <= step_.hi && !held();
+    });
+    if (!old) {
       fail(7, at(event.key) + " is DEAD and was removed before its time");
       return false;
     }
@@ -358,17 +364,15 @@ void Model::unblock(Job& job) {
 // A record of an ended job whose time is over.
 void Model::retire(const JobKey& key) {
   const Job& job = jobs_.at(key);
-  // A command of this turn may have changed the settings after it was decided.
-  const model::Retention& now = queue_of(key)->settings.retention;
-  const auto changed = step_.retention_before.find(key.queue);
-  const model::Retention& before = changed == step_.retention_before.end() ? now : changed->second;
   const bool success = job.state == JobState::kSucceeded;
-  const std::int64_t keep = success ? std::min(now.succeeded_ms, before.succeeded_ms)
-                                    : std::min(now.cancelled_ms, before.cancelled_ms);
-  const bool old = keep != model::kForever && job.ended_ms + keep <= step_.hi && !held();
-  const bool many = success && count(key.queue, JobState::kSucceeded) + step_.deleted[key.queue] >
-                                   std::min(now.succeeded_count, before.succeeded_count);
-  if (!old && !many) {
+  const std::uint64_t there = count(key.queue, JobState::kSucceeded) + step_.deleted[key.queue];
+  const bool due = some_settings(*queue_of(key), [&](const model::QueueSettings& settings) {
+    const model::Retention& r = settings.retention;
+    const std::int64_t keep = success ? r.succeeded_ms : r.cancelled_ms;
+    const bool old = keep != model::kForever && job.ended_ms + keep <= step_.hi && !held();
+    return old || (success && there > r.succeeded_count);
+  });
+  if (!due) {
     return fail(7, at(key) + ", " + std::string(model::name_of(job.state)) +
                        ", was retired before its time");
   }

@@ -164,7 +164,7 @@ class Model {
     std::map<std::uint64_t, bool> abandoned;  // token: given back in this turn; true when it was
     std::map<std::string, std::uint64_t> unfinished_before;  // by scheduler
     // What a command of this turn changed after the engine may have acted on it.
-    std::map<std::uint32_t, model::Retention> retention_before;
+    std::map<std::uint32_t, std::vector<model::QueueSettings>> queue_settings;  // before that
     std::map<std::uint32_t, std::uint64_t> deleted;  // SUCCEEDED ones, by queue
     std::set<std::string> dropped;                   // queues
     // Jobs that were BLOCKED, and the runs whose end they waited for.
@@ -187,6 +187,10 @@ class Model {
   Job* find(const JobKey& key);
   Queue* queue(const std::string& name);
   Queue* queue_of(const JobKey& key);
+  // What the engine did by itself it may have done before a command of the turn changed the
+  // settings: true when they fit now, or did at some time of the turn.
+  bool some_settings(const Queue& q,
+                     const std::function<bool(const model::QueueSettings&)>& fits) const;
   std::uint64_t count(std::uint32_t queue, JobState state) const;
   std::uint64_t waiting(std::uint32_t queue) const;
   const std::string* row(core::Keyspace keyspace, const std::string& key) const;
@@ -223,6 +227,7 @@ class Model {
   std::string differs(const core::ReplyBody& r, std::optional<base::Reason> refused) const;
   void create(const core::JobRequest& asked, const core::EnqueuedJob& given);
   void end_job(Job& job, JobState to, std::int64_t at_ms, const std::string& result = {});
+  bool is_kept(const JobKey& key) const;
   void remove(const JobKey& key);  // nothing of it is left but the count
   void redrive(Job& job);
   void give_key_back(const Job& job);

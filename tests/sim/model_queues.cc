@@ -61,10 +61,8 @@ void Model::on(const core::SetQueue& c, const core::ReplyBody& r) {
   if (c.patch.max_waiting) q->settings.max_waiting = *c.patch.max_waiting;
   if (c.patch.retry) q->settings.retry = *c.patch.retry;
   if (c.patch.attempt_timeout_ms) q->settings.attempt_timeout_ms = *c.patch.attempt_timeout_ms;
-  if (c.patch.retention) {
-    step_.retention_before.emplace(q->number, q->settings.retention);
-    q->settings.retention = *c.patch.retention;
-  }
+  if (c.patch.retention) q->settings.retention = *c.patch.retention;
+  step_.queue_settings[q->number].push_back(old);
   const bool changed = !created && old != q->settings;
   if (changed) ++q->version;
   if (answer->created != created || answer->changed != changed) {

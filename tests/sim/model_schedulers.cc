@@ -420,24 +420,26 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
 
 void Model::skipped(const std::string& id, const Scheduler& s, const model::RunRecord& run,
                     std::uint64_t busy_hi) {
-  const auto wrong = [&](int invariant) {
-    fail(invariant,
-         "a tick of " + id + " did not run for the reason " + run.reason + ", which is not so");
+  const auto allowed = [&](const model::SchedulerSettings& settings) {
+    if (run.reason == "PREVIOUS_RUN_UNFINISHED") {
+      return settings.overlap == model::Overlap::kSkip && busy_hi > 0;
+    }
+    if (run.reason == "WAITING_RUN_EXISTS") {
+      // The waiting run itself is unfinished, and may be the only one until it is let go.
+      return settings.overlap == model::Overlap::kWaitOne && busy_hi > 0;
+    }
+    if (run.reason == "BUSINESS_KEY_EXISTS") return !settings.job.business_key.empty();
+    const Queue* q = queue(settings.job.queue);
+    return run.reason == "QUEUE_FULL" && q != nullptr &&
+           some_settings(*q,
+                         [](const model::QueueSettings& of) { return of.max_waiting.has_value(); });
   };
   if (run.outcome == model::RunOutcome::kMissed) return;  // check_catch_up()
-  if (run.reason == "PREVIOUS_RUN_UNFINISHED") {
-    if (s.settings.overlap != model::Overlap::kSkip || busy_hi == 0) wrong(26);
-  } else if (run.reason == "WAITING_RUN_EXISTS") {
-    // The waiting run itself is unfinished, and may be the only one until it is let go.
-    if (s.settings.overlap != model::Overlap::kWaitOne || busy_hi == 0) wrong(26);
-  } else if (run.reason == "BUSINESS_KEY_EXISTS") {
-    if (s.settings.job.business_key.empty()) wrong(5);
-  } else if (run.reason == "QUEUE_FULL") {
-    const Queue* q = queue(s.settings.job.queue);
-    if (q == nullptr || !q->settings.max_waiting) wrong(24);
-  } else {
-    wrong(24);
+  for (const model::SchedulerSettings* settings : settings_in_turn(id, s)) {
+    if (allowed(*settings)) return;
   }
+  fail(run.reason.ends_with("KEY_EXISTS") ? 5 : 26,
+       "a tick of " + id + " did not run for the reason " + run.reason + ", which is not so");
 }
 
 // Late ticks against the policy. A plan that had to read keys was made a while ago.
