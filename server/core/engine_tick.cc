@@ -314,11 +314,15 @@ void SchedulerBook::sweep_runs_page(const Name& name, const ScanPage& page) {
   for (const auto& [key, value] : page.rows) {
     model::RunRecord run;
     if (!model::decode(value, &run)) damaged_row(Keyspace::kRun, key);
+    const bool open = entry.open_run && entry.open_run->first_nominal_ms == run.first_nominal_ms &&
+                      entry.open_run->generation == run.generation;
+    if (open) run = *entry.open_run;  // it may have gone on since the page was asked for
     const bool over = entry.state.runs > engine_.options_.max_scheduler_runs;
     if (!over && run.last_nominal_ms > age_limit) {
       return plan_sweep(entry, run.last_nominal_ms);  // the rest is younger
     }
     engine_.batch().del(Keyspace::kRun, key);
+    if (open) entry.open_run.reset();  // the next tick begins a record of its own
     if (entry.state.runs > 0) --entry.state.runs;
     entry.state.runs_swept_ms = run.first_nominal_ms;
     touch(entry);

@@ -182,15 +182,11 @@ void Checker::sealed(SealedTurn& sealed) {
       if (fresh.contains(job.token)) leases_.grant(job, asked, sealed.turn.seq, mono_ms);
     }
   }
-  // A lease that is over ends in the next turn, unless the turn has ended as many as it may.
-  if (ended_alone >= context_.profile.max_expiries) return;
-  for (const auto& [token, lease] : leases_.all()) {
-    if (lease.deadline_ms + lease.slack_ms < mono_ms) {
-      context_.verdict.fail(17, "the lease of token " + std::to_string(token) + " ended " +
-                                    std::to_string(mono_ms - lease.deadline_ms) +
-                                    " ms ago and is still live");
-      return;
-    }
+  const std::uint64_t late = leases_.sealed(mono_ms, ended_alone, context_.profile.max_expiries);
+  if (late != 0) {
+    context_.verdict.fail(17, "the lease of token " + std::to_string(late) + " ended " +
+                                  std::to_string(mono_ms - leases_.find(late)->deadline_ms) +
+                                  " ms ago and is still live");
   }
 }
 

@@ -32,6 +32,9 @@ class LeaseClock {
     core::CommitSeq granted_seq = 0;
     std::int64_t slack_ms = 0;  // it may end so much later: the jitter after a start
     std::uint64_t grant = 0;    // whose lease it is; 0: granted since the start
+    // Turns that were sealed since it was over, and how many leases were live at the first of them.
+    std::size_t overdue_turns = 0;
+    std::size_t overdue_among = 0;
   };
 
   void clear() { leases_.clear(); }
@@ -88,11 +91,26 @@ class LeaseClock {
       lease.deadline_ms = std::min(lease.deadline_ms, lease.cap_ms);
     }
   }
+  // A turn was sealed in which these are still live, and `ended` others ended by themselves. A turn
+  // looks at so many leases that may be over, the first ones first; one that was renewed meanwhile
+  // is none of those that come next. So each ends after as many turns as all of them take. Returns
+  // the token of one that did not, or 0.
+  std::uint64_t sealed(std::int64_t mono_ms, std::size_t ended, std::size_t looks) {
+    const std::size_t among = leases_.size() + ended;
+    for (auto& [token, lease] : leases_) {
+      if (lease.deadline_ms + lease.slack_ms >= mono_ms) {
+        lease.overdue_turns = 0;
+        continue;
+      }
+      if (lease.overdue_turns++ == 0) lease.overdue_among = among;
+      if (lease.overdue_turns * looks >= lease.overdue_among) return token;
+    }
+    return 0;
+  }
   const Lease* find(std::uint64_t token) const {
     const auto it = leases_.find(token);
     return it == leases_.end() ? nullptr : &it->second;
   }
-  const std::map<std::uint64_t, Lease>& all() const { return leases_; }
 
  private:
   static void renew(Lease& lease, std::int64_t mono_ms) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "model/blocker.h"
 #include "model/records.h"
 
 namespace rota::sim {
@@ -35,6 +36,13 @@ Model::Queue* Model::queue_of(const JobKey& key) {
     if (q.number == key.queue) return &q;
   }
   return nullptr;
+}
+
+bool Model::some_settings(const Queue& q,
+                          const std::function<bool(const model::QueueSettings&)>& fits) const {
+  const auto before = step_.queue_settings.find(q.number);
+  return fits(q.settings) || (before != step_.queue_settings.end() &&
+                              std::any_of(before->second.begin(), before->second.end(), fits));
 }
 
 std::uint64_t Model::count(std::uint32_t queue, JobState state) const {
@@ -80,12 +88,16 @@ std::map<std::uint64_t, Model::LiveLease> Model::live_leases() const {
   return out;
 }
 
-// In a running server the ids of lease calls that are spent are never forgotten.
+// In a running server the ids of lease calls that are spent are never forgotten. After a start
+// those that are old may be; but one that is still stored is known again where a later start looks
+// further back.
 void Model::restarted(std::int64_t now_ms, bool deletions_held) {
   if (deletions_held) return;
-  std::erase_if(lease_requests_, [&](const auto& entry) {
-    return entry.second != 0 && entry.second + base::limits::kRequestIdKeptMs <= now_ms;
-  });
+  for (auto& [id, request] : lease_requests_) {
+    request.may_be_forgotten =
+        request.may_be_forgotten ||
+        (request.ended_ms != 0 && request.ended_ms + base::limits::kRequestIdKeptMs <= now_ms);
+  }
 }
 
 // ---- a turn
@@ -199,9 +211,17 @@ bool Model::granted(const Event& event) {
                           std::to_string(*q.settings.concurrency_limit));
   }
   if (step_.turn->draining) return broken(17, "the server is being drained");
+  // READY only from an event on that comes after this one.
+  const auto still_blocked = [&](const Job& one) {
+    const auto awaited = step_.let_go.find(one.key);
+    return awaited != step_.let_go.end() &&
+           std::any_of(awaited->second.begin(), awaited->second.end(),
+                       [&](const JobKey& run) { return run != one.key && ends_later(run); });
+  };
+  if (still_blocked(*job)) return broken(26, "other runs of its scheduler are unfinished");
   for (const auto& [key, other] : jobs_) {
     if (key.queue == q.number && other.state == JobState::kReady &&
-        other.ready_key() < job->ready_key()) {
+        other.ready_key() < job->ready_key() && !still_blocked(other)) {
       return broken(16, at(key) + " comes before it");
     }
   }
@@ -282,12 +302,11 @@ bool Model::removed(const Event& event) {
     return false;
   }
   if (job->state == JobState::kDead) {
-    std::int64_t keep = queue_of(event.key)->settings.retention.dead_ms;
-    if (const auto changed = step_.retention_before.find(event.key.queue);
-        changed != step_.retention_before.end()) {
-      keep = std::min(keep, changed->second.dead_ms);
-    }
-    if (keep == model::kForever || job->ended_ms + keep > step_.hi) {
+    const bool old = some_settings(*queue_of(event.key), [&](const model::QueueSettings& settings) {
+      const std::int64_t keep = settings.retention.dead_ms;
+      return keep != model::kForever && job->ended_ms + keep <= step_.hi && !held();
+    });
+    if (!old) {
       fail(7, at(event.key) + " is DEAD and was removed before its time");
       return false;
     }
@@ -319,67 +338,86 @@ void Model::promote(Job& job) {
   step_.touched.insert(job.key);
 }
 
+// All others of its scheduler have ended, or end in this turn before it.
+bool Model::may_unblock(const Job& job) {
+  std::set<JobKey> ending = ending_of(job.scheduler);
+  ending.insert(job.key);
+  return unfinished_of(job.scheduler) <= ending.size();
+}
+
 void Model::unblock(Job& job) {
-  if (unfinished_of(job.scheduler) > 1) {
-    // Others may end later in this turn only by events that stand before it in time.
-    std::uint64_t ending = 0;
-    const auto& events = step_.turn->turn.events;
-    for (std::size_t i = step_.next_event; i < events.size(); ++i) {
-      const Job* other = find(events[i].key);
-      if (other != nullptr && other->scheduler == job.scheduler &&
-          (events[i].kind == Kind::kFinal || events[i].kind == Kind::kRemoved)) {
-        ++ending;
-      }
-    }
-    if (unfinished_of(job.scheduler) - ending > 1) {
-      return fail(
-          26, at(job.key) + " waits for other runs of " + job.scheduler + " and was made READY");
-    }
+  if (!may_unblock(job)) {
+    return fail(26,
+                at(job.key) + " waits for other runs of " + job.scheduler + " and was made READY");
   }
   job.state = JobState::kReady;
+  step_.let_go[job.key] = ending_of(job.scheduler);
   step_.touched.insert(job.key);
 }
 
 // A record of an ended job whose time is over.
 void Model::retire(const JobKey& key) {
   const Job& job = jobs_.at(key);
-  // A command of this turn may have changed the settings after it was decided.
-  const model::Retention& now = queue_of(key)->settings.retention;
-  const auto changed = step_.retention_before.find(key.queue);
-  const model::Retention& before = changed == step_.retention_before.end() ? now : changed->second;
   const bool success = job.state == JobState::kSucceeded;
-  const std::int64_t keep = success ? std::min(now.succeeded_ms, before.succeeded_ms)
-                                    : std::min(now.cancelled_ms, before.cancelled_ms);
-  const bool old = keep != model::kForever && job.ended_ms + keep <= step_.hi && !held();
-  const bool many = success && count(key.queue, JobState::kSucceeded) + step_.deleted[key.queue] >
-                                   std::min(now.succeeded_count, before.succeeded_count);
-  if (!old && !many) {
+  const std::uint64_t there = count(key.queue, JobState::kSucceeded) + step_.deleted[key.queue];
+  const bool due = some_settings(*queue_of(key), [&](const model::QueueSettings& settings) {
+    const model::Retention& r = settings.retention;
+    const std::int64_t keep = success ? r.succeeded_ms : r.cancelled_ms;
+    const bool old = keep != model::kForever && job.ended_ms + keep <= step_.hi && !held();
+    return old || (success && there > r.succeeded_count);
+  });
+  if (!due) {
     return fail(7, at(key) + ", " + std::string(model::name_of(job.state)) +
                        ", was retired before its time");
   }
   remove(key);
 }
 
-// What the turn did with the job by itself before a command met it.
-void Model::bring_up(const JobKey& key) {
+// It ends in this turn by an event that is not taken yet.
+bool Model::ends_later(const JobKey& key) const {
   const auto& events = step_.turn->turn.events;
-  std::size_t upto = step_.next_event;
-  for (std::size_t i = step_.next_event; i < events.size(); ++i) {
-    const bool own = events[i].kind == Kind::kRemoved || events[i].kind == Kind::kFinal ||
-                     events[i].kind == Kind::kAttemptEnded;
-    if (events[i].key == key && own) upto = i + 1;
-  }
-  while (ok() && step_.next_event < upto) autonomous(events[step_.next_event]);
+  return std::any_of(events.begin() + static_cast<std::ptrdiff_t>(step_.next_event), events.end(),
+                     [&](const Event& e) {
+                       return e.key == key && (e.kind == Kind::kFinal || e.kind == Kind::kRemoved);
+                     });
+}
+
+// One step of what the turn did with the job by itself before a command met it: first what has no
+// event, and of its events the next one only, since those that follow may be a command's. False:
+// nothing more of it is known.
+bool Model::bring_up(const JobKey& key) {
   Job* job = find(key);
-  if (job == nullptr || !ok()) return;
-  if (job->state == JobState::kScheduled && job->due_lo <= step_.hi) return promote(*job);
-  if (job->state == JobState::kBlocked) {
-    const auto* side = change(Keyspace::kSide, keys::job(key));
-    if (side != nullptr) unblock(*job);
-    return;
+  if (job == nullptr || !ok()) return false;
+  const auto deleted = [&](Keyspace keyspace, const std::string& row_key) {
+    const auto* row_change = change(keyspace, row_key);
+    return row_change != nullptr && !*row_change;
+  };
+  if (job->state == JobState::kScheduled && job->due_lo <= step_.hi &&
+      deleted(Keyspace::kTimer, keys::timer({job->due_lo, keys::TimerKind::kPromote, key}))) {
+    promote(*job);
+    return ok();
   }
-  const auto* final_row = change(Keyspace::kFinal, keys::final_record(key));
-  if (model::is_final(job->state) && final_row != nullptr && !*final_row) retire(key);
+  if (job->state == JobState::kBlocked && may_unblock(*job) &&
+      deleted(Keyspace::kBlocked,
+              keys::blocked(model::scheduler_blocker("default", job->scheduler), key))) {
+    unblock(*job);
+    return ok();
+  }
+  if (model::is_final(job->state) && job->state != JobState::kDead &&
+      deleted(Keyspace::kFinal, keys::final_record(key))) {
+    retire(key);
+    return ok();
+  }
+  const auto& events = step_.turn->turn.events;
+  std::size_t next = step_.next_event;
+  const auto own = [&](const Event& event) {
+    return event.key == key && (event.kind == Kind::kRemoved || event.kind == Kind::kFinal ||
+                                event.kind == Kind::kAttemptEnded);
+  };
+  while (next < events.size() && !own(events[next])) ++next;
+  if (next == events.size()) return false;
+  while (ok() && step_.next_event <= next) autonomous(events[step_.next_event]);
+  return ok();
 }
 
 void Model::silent() {

@@ -53,7 +53,6 @@ class Model {
 
   const Rows& rows() const { return rows_; }
   std::int64_t now_ms() const { return now_; }
-  bool is_live(std::uint64_t token) const { return running_.contains(token); }
   // As committed.
   const std::string* row(core::Keyspace keyspace, const std::string& key) const;
   struct LiveLease {
@@ -86,7 +85,6 @@ class Model {
     std::string kind, content_type, payload_hash, key_scope, business_key;
     std::optional<std::int64_t> attempt_timeout;
     std::optional<model::RetryPolicy> retry;
-    std::int64_t created_ms = 0;
     std::int64_t deadline_ms = 0;  // of its start; 0 = none
     std::uint64_t waiting_seq = 0;
     std::int64_t due_lo = 0, due_hi = 0;  // SCHEDULED; told apart until its row says
@@ -160,7 +158,6 @@ class Model {
     std::int64_t cursor_ms = 0;
     std::map<std::pair<std::int64_t, std::uint64_t>, model::RunRecord> runs;
     std::set<std::pair<std::uint64_t, std::int64_t>> fired;  // generation, nominal time
-    JobKey last_job;
   };
   // The turn that is being taken.
   struct Step {
@@ -171,9 +168,13 @@ class Model {
     std::map<std::uint64_t, bool> abandoned;  // token: given back in this turn; true when it was
     std::map<std::string, std::uint64_t> unfinished_before;  // by scheduler
     // What a command of this turn changed after the engine may have acted on it.
-    std::map<std::uint32_t, model::Retention> retention_before;
+    std::map<std::uint32_t, std::vector<model::QueueSettings>> queue_settings;  // before that
     std::map<std::uint32_t, std::uint64_t> deleted;  // SUCCEEDED ones, by queue
-    std::map<std::string, int> edits;                // schedulers that a command changed
+    std::set<std::string> dropped;                   // queues
+    // Jobs that were BLOCKED, and the runs whose end they waited for.
+    std::map<JobKey, std::set<JobKey>> let_go;
+    std::set<std::string> edits;   // schedulers that a command changed
+    std::set<std::string> pauses;  // schedulers that a command paused
     std::map<std::string, std::vector<model::SchedulerSettings>> settings;  // before that
     std::vector<std::uint64_t> said_done;  // operations, by a refused cancel
     std::vector<std::pair<const core::Command*, const core::LeaseReply*>> polls;
@@ -190,6 +191,10 @@ class Model {
   Job* find(const JobKey& key);
   Queue* queue(const std::string& name);
   Queue* queue_of(const JobKey& key);
+  // What the engine did by itself it may have done before a command of the turn changed the
+  // settings: true when they fit now, or did at some time of the turn.
+  bool some_settings(const Queue& q,
+                     const std::function<bool(const model::QueueSettings&)>& fits) const;
   std::uint64_t count(std::uint32_t queue, JobState state) const;
   std::uint64_t waiting(std::uint32_t queue) const;
   const core::Batch::Change* change(core::Keyspace keyspace, const std::string& key) const;
@@ -203,9 +208,11 @@ class Model {
   bool attempt_ended(const Event& event);
   bool job_final(const Event& event);
   bool removed(const Event& event);
-  void bring_up(const JobKey& key);
+  bool ends_later(const JobKey& key) const;
+  bool bring_up(const JobKey& key);
   void silent();
   void promote(Job& job);
+  bool may_unblock(const Job& job);
   void unblock(Job& job);
   void retire(const JobKey& key);
   void after_turn();
@@ -223,6 +230,7 @@ class Model {
   std::string differs(const core::ReplyBody& r, std::optional<base::Reason> refused) const;
   void create(const core::JobRequest& asked, const core::EnqueuedJob& given);
   void end_job(Job& job, JobState to, std::int64_t at_ms, const std::string& result = {});
+  bool is_kept(const JobKey& key) const;
   void remove(const JobKey& key);  // nothing of it is left but the count
   void redrive(Job& job);
   void give_key_back(const Job& job);
@@ -266,11 +274,15 @@ class Model {
   void on(const core::DeleteScheduler& c, const core::ReplyBody& r);
   Scheduler* declared(const std::string& id);
   std::uint64_t unfinished_of(const std::string& id) const;
+  std::set<JobKey> ending_of(const std::string& id);
   void edited(const std::string& id, const Scheduler& s);
   void see_runs();
   void see_runs_of(const std::string& id, Scheduler& s);
-  const model::SchedulerSettings* settings_of_run(const std::string& id, const Scheduler& s,
-                                                  const JobKey& key);
+  std::vector<const model::SchedulerSettings*> settings_in_turn(const std::string& id,
+                                                                const Scheduler& s) const;
+  const model::SchedulerSettings* settings_of_run(
+      const std::string& id, const Scheduler& s, const JobKey& key,
+      const std::function<std::string(const model::SchedulerSettings&)>& broken);
   void fired(const std::string& id, Scheduler& s, const model::RunRecord& run,
              std::uint64_t* busy_lo, std::uint64_t* busy_hi);
   void skipped(const std::string& id, const Scheduler& s, const model::RunRecord& run,
@@ -282,6 +294,7 @@ class Model {
   void compare_touched();
   void compare_job(const JobKey& key);
   void compare_side(const Job& job, const model::Side* side);
+  static bool same_attempts(const Job& job, const std::vector<model::Attempt>& stored);
   void compare_final(const Job& job);
   void compare_queue(const Queue& q);
   void compare_ledger(const std::string& scope, const std::string& key);
@@ -300,9 +313,11 @@ class Model {
   std::map<std::uint64_t, Grant> grants_;
   std::map<std::pair<std::string, std::string>, Entry> ledger_;  // scope, key
   std::map<RequestName, Request> requests_;
-  // Lease calls that have granted, by session and request id: since when all of it has ended, 0
-  // while it has not.
-  std::map<std::pair<std::string, std::string>, std::int64_t> lease_requests_;
+  struct LeaseRequest {         // a lease call that has granted
+    std::int64_t ended_ms = 0;  // when the last of it ended, 0 while it has not
+    bool may_be_forgotten = false;
+  };
+  std::map<std::pair<std::string, std::string>, LeaseRequest> lease_requests_;
   std::map<std::uint64_t, Purge> purges_;
   std::map<std::string, Scheduler> schedulers_;
 };

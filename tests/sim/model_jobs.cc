@@ -37,10 +37,8 @@ std::string Model::differs(const core::ReplyBody& r, std::optional<Reason> refus
 bool Model::agree(const JobKey& key, int invariant, const char* what,
                   const std::function<std::string()>& differs) {
   std::string difference = differs();
-  if (difference.empty()) return true;
-  bring_up(key);
-  if (ok()) difference = differs();
-  if (difference.empty()) return ok();
+  while (!difference.empty() && bring_up(key)) difference = differs();
+  if (difference.empty() || !ok()) return ok();
   const Job* job = find(key);
   fail(invariant, std::string(what) + " of " + at(key) + " (" +
                       (job == nullptr ? "absent" : text_of(job->state)) + "): " + difference);
@@ -56,6 +54,14 @@ const Model::Request* Model::repeated(int method, const core::RequestTag& tag,
   if (tag.id.empty()) return nullptr;
   const auto it = requests_.find({method, tag.id});
   if (it == requests_.end()) return nullptr;
+  // Forgotten by age earlier in this turn, when it is remembered anew.
+  const auto* remembered = change(
+      Keyspace::kRequest, keys::request(static_cast<std::uint8_t>(method), "default", tag.id));
+  model::RequestRecord record;
+  if (remembered != nullptr && *remembered && model::decode(**remembered, &record) &&
+      it->second.created_ms + base::limits::kRequestIdKeptMs <= record.created_ms && !held()) {
+    return nullptr;
+  }
   if (it->second.body_hash == tag.body_hash) return &it->second;
   *refused = true;
   const std::string wrong = differs(r, Reason::kRequestIdReused);
@@ -66,7 +72,6 @@ const Model::Request* Model::repeated(int method, const core::RequestTag& tag,
 void Model::remember(int method, const core::RequestTag& tag, Request request) {
   if (tag.id.empty()) return;
   request.body_hash = tag.body_hash;
-  request.created_ms = step_.lo;
   const std::string* stored =
       row(Keyspace::kRequest, keys::request(static_cast<std::uint8_t>(method), "default", tag.id));
   model::RequestRecord record;
@@ -123,7 +128,6 @@ void Model::create(const core::JobRequest& asked, const core::EnqueuedJob& given
                       body.start_deadline_ms == asked.start_deadline_ms &&
                       body.created_seq == step_.turn->turn.seq;
     if (!same) return fail(1, at(key) + " is stored otherwise than it was given");
-    job.created_ms = body.created_ms;
   }
   if (!asked.business_key.empty()) {
     ledger_[{job.key_scope, job.business_key}] =
@@ -441,29 +445,49 @@ void Model::give_key_back(const Job& job) {
 
 void Model::end_job(Job& job, JobState to, std::int64_t at_ms, const std::string& result) {
   const bool success = to == JobState::kSucceeded;
-  const auto keeps = [&](const model::Retention& r) {
-    return success ? r.succeeded_ms != 0 && r.succeeded_count != 0 : r.cancelled_ms != 0;
-  };
-  model::Retention r = queue_of(job.key)->settings.retention;
-  // A command of this turn may have changed it after the end: the record tells.
-  if (const auto before = step_.retention_before.find(job.key.queue);
-      before != step_.retention_before.end() &&
-      keeps(r) != (row(Keyspace::kFinal, model::keys::final_record(job.key)) != nullptr)) {
-    r = before->second;
-  }
   step_.touched.insert(job.key);
   job.state = to;
   job.ended_ms = at_ms;
   job.result = result;
-  if (to != JobState::kSucceeded || r.ledger_ms == 0) {
+  // A command of this turn may have changed the retention after the end: the rows tell.
+  const auto keeps = [&](const model::Retention& r) {
+    return success ? r.succeeded_ms != 0 && r.succeeded_count != 0 : r.cancelled_ms != 0;
+  };
+  const auto expires_ms = [&](const model::Retention& r) {
+    return r.ledger_ms == model::kForever ? model::kForever : at_ms + r.ledger_ms;
+  };
+  const bool has_key = success && !job.business_key.empty();
+  const auto tells = [&](const model::Retention& r) {
+    if (keeps(r) != is_kept(job.key)) return false;
+    if (!has_key) return true;
+    const std::string* stored =
+        row(Keyspace::kLedger, keys::ledger("default", job.key_scope, job.business_key));
+    model::LedgerEntry entry;
+    const bool done = stored != nullptr && model::decode(*stored, &entry) &&
+                      entry.state == model::LedgerState::kDone && entry.job == job.key;
+    return r.ledger_ms == 0 ? !done : done && entry.expires_ms == expires_ms(r);
+  };
+  model::Retention r = queue_of(job.key)->settings.retention;
+  for (const model::QueueSettings& before : step_.queue_settings[job.key.queue]) {
+    if (!tells(r)) r = before.retention;
+  }
+  if (!success || r.ledger_ms == 0) {
     give_key_back(job);
-  } else if (!job.business_key.empty()) {
+  } else if (has_key) {
     Entry& entry = ledger_.at({job.key_scope, job.business_key});
     entry.done = true;
     entry.result = result;
-    entry.expires_ms = r.ledger_ms == model::kForever ? model::kForever : at_ms + r.ledger_ms;
+    entry.expires_ms = expires_ms(r);
   }
   if (!keeps(r)) remove(job.key);
+}
+
+// Of a job that has ended: a record of it was made in this turn, though it may be gone again.
+bool Model::is_kept(const JobKey& key) const {
+  const auto& events = step_.turn->turn.events;
+  return row(Keyspace::kFinal, keys::final_record(key)) != nullptr ||
+         std::any_of(events.begin() + static_cast<std::ptrdiff_t>(step_.next_event), events.end(),
+                     [&](const Event& e) { return e.kind == Kind::kRemoved && e.key == key; });
 }
 
 void Model::remove(const JobKey& key) {

@@ -55,10 +55,11 @@ void Model::on(const core::LeaseJobs& c, const core::ReplyBody& r) {
   std::set<std::uint64_t> given;
   for (const core::GrantedJob& job : reply.jobs) given.insert(job.token);
   // Some may have ended earlier in this turn.
-  if (const Grant* grant = repeated(); grant != nullptr && grant->live != given) {
-    for (const std::uint64_t token : std::set<std::uint64_t>(grant->live)) {
-      if (const auto live = running_.find(token); live != running_.end() && ok()) {
-        bring_up(JobKey(live->second));
+  if (const Grant* before = repeated(); before != nullptr) {
+    for (const std::uint64_t token : std::set<std::uint64_t>(before->live)) {
+      while (!given.contains(token)) {
+        const auto live = running_.find(token);
+        if (live == running_.end() || !bring_up(JobKey(live->second))) break;
       }
     }
   }
@@ -107,14 +108,23 @@ void Model::check_poll(const core::Command& command, const core::LeaseReply& rep
   }
   std::vector<std::uint64_t> told = reply.cancel_tokens;
   std::sort(told.begin(), told.end());
-  if (told != cancelled && c.caller_deadline_mono_ms == INT64_MAX && !turn.draining) {
+  // At the deletion of one of its queues it is answered at once, and the next call is told of it.
+  const bool queue_gone = std::any_of(c.queues.begin(), c.queues.end(), [&](const auto& name) {
+    return step_.dropped.contains(name) || queue(name) == nullptr;
+  });
+  if (told != cancelled && c.caller_deadline_mono_ms == INT64_MAX && !turn.draining &&
+      !queue_gone) {
     return broken(11, "the cancelled leases it is told of are wrong");
   }
   if (!reply.jobs.empty()) {
     if (reply.lease_ttl_ms != c.lease_ttl_ms) return broken(12, "another ttl than it asked for");
     const std::pair id{c.session_id, c.request_id};
-    if (!c.request_id.empty() && !lease_requests_.emplace(id, 0).second) {
-      return broken(6, "a second set of jobs for request " + c.request_id);
+    if (!c.request_id.empty()) {
+      const auto [request, fresh] = lease_requests_.try_emplace(id);
+      if (!fresh && !request->second.may_be_forgotten) {
+        return broken(6, "a second set of jobs for request " + c.request_id);
+      }
+      request->second = {};
     }
     Grant grant{c.session_id, c.request_id, c.lease_ttl_ms, false, {}};
     std::size_t bytes = 0;
@@ -141,12 +151,11 @@ void Model::check_poll(const core::Command& command, const core::LeaseReply& rep
   }
   // Empty is not idle: a call that does not wait is answered empty only if nothing can be granted.
   if (turn.draining || c.wait_ms != 0 || c.caller_deadline_mono_ms != INT64_MAX ||
-      !cancelled.empty()) {
+      !cancelled.empty() || queue_gone) {
     return;
   }
   for (const std::string& name : c.queues) {
     const Queue* q = queue(name);
-    if (q == nullptr) return;  // deleted: told at the next call
     const auto& limit = q->settings.concurrency_limit;
     const bool open = !q->paused && (!limit || count(q->number, JobState::kRunning) < *limit);
     if (open && count(q->number, JobState::kReady) > 0) {
@@ -209,7 +218,7 @@ void Model::end_attempt(Job& job, AttemptOutcome outcome, bool by_finish, std::i
     if (grant->second.live.empty()) {
       const auto request =
           lease_requests_.find({grant->second.session_id, grant->second.request_id});
-      if (request != lease_requests_.end()) request->second = at_ms;
+      if (request != lease_requests_.end()) request->second.ended_ms = at_ms;
       grants_.erase(grant);
     }
   }

@@ -61,10 +61,8 @@ void Model::on(const core::SetQueue& c, const core::ReplyBody& r) {
   if (c.patch.max_waiting) q->settings.max_waiting = *c.patch.max_waiting;
   if (c.patch.retry) q->settings.retry = *c.patch.retry;
   if (c.patch.attempt_timeout_ms) q->settings.attempt_timeout_ms = *c.patch.attempt_timeout_ms;
-  if (c.patch.retention) {
-    step_.retention_before.emplace(q->number, q->settings.retention);
-    q->settings.retention = *c.patch.retention;
-  }
+  if (c.patch.retention) q->settings.retention = *c.patch.retention;
+  step_.queue_settings[q->number].push_back(old);
   const bool changed = !created && old != q->settings;
   if (changed) ++q->version;
   if (answer->created != created || answer->changed != changed) {
@@ -125,20 +123,29 @@ void Model::on(const core::DeleteQueue& c, const core::ReplyBody& r) {
       if (key.queue == q->number && job.unfinished()) left.push_back(key);
     }
     for (const JobKey& key : left) {
-      if (ok()) bring_up(key);
+      while (!wrong.empty() && bring_up(key)) wrong = judge();
     }
+    if (!ok()) return;
     // Or a tick that is not seen yet has made another.
     const auto* error = std::get_if<base::Error>(&r);
     if (error != nullptr && error->reason == Reason::kQueueNotEmpty && !schedulers_.empty()) return;
-    wrong = judge();
   }
   if (!wrong.empty()) return fail(8, "the deletion of queue " + c.queue + " was " + wrong);
   if (refused) return;
   const std::uint32_t number = q->number;
+  // What the turn did by itself with its jobs came before.
+  const auto& events = step_.turn->turn.events;
+  const auto left_of_it = [&] {
+    return std::any_of(events.begin() + static_cast<std::ptrdiff_t>(step_.next_event), events.end(),
+                       [&](const Event& e) { return e.key.queue == number; });
+  };
+  while (ok() && left_of_it()) autonomous(events[step_.next_event]);
+  if (!ok()) return;
   std::erase_if(jobs_, [&](const auto& entry) { return entry.first.queue == number; });
   for (auto& [id, purge] : purges_) {
     if (purge.queue == number) purge.done = true;
   }
+  step_.dropped.insert(c.queue);
   queues_.erase(c.queue);
 }
 

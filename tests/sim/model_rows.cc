@@ -157,18 +157,20 @@ void Model::compare_side(const Job& job, const model::Side* stored) {
   if (side.cancel_requested != job.cancel_requested) return wrong("cancel_requested");
   if (side.priority_changed != job.priority_changed) return wrong("priority_changed");
   if (side.priority_changed && side.priority != job.priority) return wrong("priority");
-  if (side.history.size() != job.history.size()) return wrong("its attempts");
-  for (std::size_t i = 0; i < job.history.size(); ++i) {
-    const bool vague = job.history[i].outcome == model::AttemptOutcome::kLost ||
-                       job.history[i].outcome == model::AttemptOutcome::kTimedOut;
-    const bool ended_alike = side.history[i].outcome == model::AttemptOutcome::kLost ||
-                             side.history[i].outcome == model::AttemptOutcome::kTimedOut;
-    if (side.history[i].token != job.history[i].token ||
-        side.history[i].by_finish != job.history[i].by_finish ||
-        (vague ? !ended_alike : side.history[i].outcome != job.history[i].outcome)) {
-      return wrong("its attempts");
-    }
-  }
+  if (!same_attempts(job, side.history)) wrong("its attempts");
+}
+
+// After a start a lease's end at its cap or before it is not told apart.
+bool Model::same_attempts(const Job& job, const std::vector<model::Attempt>& stored) {
+  const auto alone = [](model::AttemptOutcome outcome) {
+    return outcome == model::AttemptOutcome::kLost || outcome == model::AttemptOutcome::kTimedOut;
+  };
+  return std::equal(
+      job.history.begin(), job.history.end(), stored.begin(), stored.end(),
+      [&](const Ended& own, const model::Attempt& kept) {
+        return own.token == kept.token && own.by_finish == kept.by_finish &&
+               (own.outcome == kept.outcome || (alone(own.outcome) && alone(kept.outcome)));
+      });
 }
 
 void Model::compare_final(const Job& job) {
@@ -179,13 +181,16 @@ void Model::compare_final(const Job& job) {
   }
   model::FinalRecord record;
   if (!model::decode(*stored, &record)) return fail(2, at(job.key) + ": its record is damaged");
-  const bool same =
-      record.state == job.state && record.ended_ms == job.ended_ms &&
-      record.attempts == job.attempts && record.attempts_used == job.used &&
-      record.redrives == job.redrives && record.priority == job.priority &&
-      record.kind == job.kind && record.result == job.result &&
-      record.cancel_requested == job.cancel_requested && record.business_key == job.business_key &&
-      record.scheduler_id == job.scheduler && record.history.size() == job.history.size();
+  const std::vector<std::int64_t> nominal_ms(job.scheduler.empty() ? 0 : 1, job.nominal_ms);
+  const bool same = record.state == job.state && record.ended_ms == job.ended_ms &&
+                    record.attempts == job.attempts && record.attempts_used == job.used &&
+                    record.redrives == job.redrives && record.priority == job.priority &&
+                    record.kind == job.kind && record.content_type == job.content_type &&
+                    record.result == job.result &&
+                    record.cancel_requested == job.cancel_requested &&
+                    record.business_key == job.business_key &&
+                    record.scheduler_id == job.scheduler && record.generation == job.generation &&
+                    record.nominal_ms == nominal_ms && same_attempts(job, record.history);
   if (!same) fail(14, at(job.key) + ": its final record says otherwise");
 }
 

@@ -57,8 +57,18 @@ std::uint64_t Model::unfinished_of(const std::string& id) const {
   }));
 }
 
+// Unfinished runs of it that end in this turn by events that are not taken yet: what has no event
+// may have come before that, or after.
+std::set<JobKey> Model::ending_of(const std::string& id) {
+  std::set<JobKey> out;
+  for (const auto& [key, job] : jobs_) {
+    if (job.unfinished() && job.scheduler == id && ends_later(key)) out.insert(key);
+  }
+  return out;
+}
+
 void Model::edited(const std::string& id, const Scheduler& s) {
-  ++step_.edits[id];
+  step_.edits.insert(id);
   if (s.declared) step_.settings[id].push_back(s.settings);
 }
 
@@ -159,6 +169,7 @@ void Model::on(const core::PauseScheduler& c, const core::ReplyBody& r) {
   if (!wrong.empty()) return fail(24, "the pause of " + c.id + " was " + wrong);
   if (s == nullptr) return;
   if (!s->paused || s->note != c.note) ++s->version;
+  if (!s->paused) step_.pauses.insert(c.id);
   s->paused = true;
   s->note = c.note;
   if (!std::get<core::SchedulerReply>(r).scheduler.paused) fail(24, c.id + " is not paused");
@@ -209,20 +220,13 @@ void Model::see_runs_of(const std::string& id, Scheduler& s) {
     bool fresh;
   };
   std::vector<News> news;
+  std::vector<std::string> removed;
   for (const auto& [row_key, value] : step_.turn->turn.batch->changes()) {
     if (row_key.first != Keyspace::kRun || row_key.second.compare(0, prefix.size(), prefix) != 0) {
       continue;
     }
     if (!value) {
-      for (auto it = s.runs.begin(); it != s.runs.end(); ++it) {
-        if (keys::run("default", id, it->first.first, it->first.second) != row_key.second) continue;
-        const bool old = it->second.last_nominal_ms + base::limits::kRunsKeptMsDefault <= step_.hi;
-        if (!old && s.runs.size() <= context_.profile.max_scheduler_runs) {
-          return fail(24, "a run record of " + id + " was removed before its time");
-        }
-        s.runs.erase(it);
-        break;
-      }
+      removed.push_back(row_key.second);
       continue;
     }
     model::RunRecord run;
@@ -242,36 +246,38 @@ void Model::see_runs_of(const std::string& id, Scheduler& s) {
     s.runs[key] = run;
     news.push_back(std::move(one));
   }
+  // The oldest first. By then the new ones of this turn may have been there.
+  for (const std::string& row_key : removed) {
+    const auto it = std::find_if(s.runs.begin(), s.runs.end(), [&](const auto& known) {
+      return keys::run("default", id, known.first.first, known.first.second) == row_key;
+    });
+    if (it == s.runs.end()) continue;
+    const bool old = it->second.last_nominal_ms + base::limits::kRunsKeptMsDefault <= step_.hi;
+    if ((!old && s.runs.size() <= context_.profile.max_scheduler_runs) || held()) {
+      return fail(24, "a run record of " + id + " was removed before its time");
+    }
+    s.runs.erase(it);
+  }
   std::sort(news.begin(), news.end(), [](const News& a, const News& b) {
     return a.run.last_nominal_ms < b.run.last_nominal_ms;
   });
-  const auto edit = step_.edits.find(id);
-  const bool was_edited = edit != step_.edits.end();
-  std::uint64_t busy_lo = unfinished_of(id);
-  std::uint64_t busy_hi = std::max(busy_lo, step_.unfinished_before[id]);
-  // Runs of it that end or come back later in this turn may do so before the tick.
-  const auto& events = step_.turn->turn.events;
-  for (std::size_t i = step_.next_event; i < events.size(); ++i) {
-    const Job* job = find(events[i].key);
-    if (job == nullptr || job->scheduler != id) continue;
-    const Kind kind = events[i].kind;
-    if ((kind == Kind::kFinal || kind == Kind::kRemoved) && job->unfinished() && busy_lo > 0) {
-      --busy_lo;
-    }
+  const bool was_edited = step_.edits.contains(id);
+  if (s.paused && !news.empty() && !was_edited && !step_.pauses.contains(id)) {
+    return fail(24, id + " is paused and ticks");
   }
+  const std::uint64_t unfinished = unfinished_of(id);
+  std::uint64_t busy_lo = unfinished - ending_of(id).size();
+  std::uint64_t busy_hi = std::max(unfinished, step_.unfinished_before[id]);
   std::int64_t from = s.cursor_ms;
   for (News& one : news) {
     const model::RunRecord& run = one.run;
     const Ticks ticks(s.settings.spec);
-    const auto counts = [&](const Ticks& t) {
+    const auto all = settings_in_turn(id, s);
+    const bool counted = std::any_of(all.begin(), all.end(), [&](const auto* settings) {
+      const Ticks t(settings->spec);
       return one.count == t.in(one.first_ms - 1, run.last_nominal_ms) &&
              t.in(run.last_nominal_ms - 1, run.last_nominal_ms) == 1 && !run.count_is_lower_bound;
-    };
-    // Where a command changed the specification in this turn, it was the one before, or after.
-    const bool counted =
-        counts(ticks) ||
-        (was_edited && std::any_of(step_.settings[id].begin(), step_.settings[id].end(),
-                                   [&](const auto& was) { return counts(Ticks(was.spec)); }));
+    });
     if (!counted) return fail(24, "a run record of " + id + " does not count its ticks");
     if (run.last_nominal_ms > step_.hi) return fail(24, id + " ticked before its time");
     if (!was_edited) {
@@ -305,26 +311,36 @@ void Model::see_runs_of(const std::string& id, Scheduler& s) {
   }
 }
 
-// Those it was made by: where a command changed them in this turn, the ones before, or after.
-const model::SchedulerSettings* Model::settings_of_run(const std::string& id, const Scheduler& s,
-                                                       const JobKey& key) {
+// Those that a run may have been made by: where a command changed them in this turn, the ones
+// before, or after.
+std::vector<const model::SchedulerSettings*> Model::settings_in_turn(const std::string& id,
+                                                                     const Scheduler& s) const {
   std::vector<const model::SchedulerSettings*> all{&s.settings};
   if (const auto before = step_.settings.find(id); before != step_.settings.end()) {
     for (const model::SchedulerSettings& one : before->second) all.push_back(&one);
   }
+  return all;
+}
+
+// The settings in which a run's job is made like this; when several are, those whose overlap policy
+// allows it.
+const model::SchedulerSettings* Model::settings_of_run(
+    const std::string& id, const Scheduler& s, const JobKey& key,
+    const std::function<std::string(const model::SchedulerSettings&)>& broken) {
   model::JobBody body;
   const std::string* stored = row(Keyspace::kJob, keys::job(key));
   const bool known = stored != nullptr && model::decode(*stored, &body);
-  const auto made_by = [&](const model::SchedulerSettings* one) {
+  const model::SchedulerSettings* found = nullptr;
+  for (const model::SchedulerSettings* one : settings_in_turn(id, s)) {
     const model::JobTemplate& t = one->job;
     const Queue* q = queue(t.queue);
-    return q != nullptr && key.queue == q->number && key.priority == t.priority &&
-           (!known || (body.kind == t.kind && body.content_type == t.content_type &&
-                       body.attempt_timeout_ms == t.attempt_timeout_ms &&
-                       body.business_key.empty() == t.business_key.empty()));
-  };
-  const auto found = std::find_if(all.begin(), all.end(), made_by);
-  return found == all.end() ? nullptr : *found;
+    const bool made_by = q != nullptr && key.queue == q->number && key.priority == t.priority &&
+                         (!known || (body.kind == t.kind && body.content_type == t.content_type &&
+                                     body.attempt_timeout_ms == t.attempt_timeout_ms &&
+                                     body.business_key.empty() == t.business_key.empty()));
+    if (made_by && (found == nullptr || !broken(*found).empty())) found = one;
+  }
+  return found;
 }
 
 void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& run,
@@ -333,9 +349,26 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
     return fail(23, id + " fired twice for " + std::to_string(run.first_nominal_ms));
   }
   const JobKey& key = run.job;
-  const model::SchedulerSettings* settings = settings_of_run(id, s, key);
+  bool waits = false;
+  if (const std::string* stored = row(Keyspace::kSide, keys::job(key))) {
+    model::Side side;
+    if (!model::decode(*stored, &side)) return fail(2, "a side record is damaged");
+    waits = side.claim == model::Claim::kBlocked;
+  }
+  const auto overlap_broken = [&](const model::SchedulerSettings& settings) -> std::string {
+    if (settings.overlap == model::Overlap::kSkip && *busy_lo > 0) {
+      return "fired while " + std::to_string(*busy_lo) + " runs of it are unfinished";
+    }
+    const bool wait_one = settings.overlap == model::Overlap::kWaitOne;
+    if (wait_one && *busy_lo > 0 && !waits) return "does not wait";
+    return waits && !(wait_one && *busy_hi > 0) ? "waits for nobody" : "";
+  };
+  const model::SchedulerSettings* settings = settings_of_run(id, s, key, overlap_broken);
   if (settings == nullptr || jobs_.contains(key) || gone_.contains(key) || run.count != 1) {
     return fail(23, "a run of " + id + " has no fresh job");
+  }
+  if (const std::string broken = overlap_broken(*settings); !broken.empty()) {
+    return fail(26, at(key) + ", a run of " + id + ", " + broken);
   }
   const model::JobTemplate& t = settings->job;
   Queue* q = queue(t.queue);
@@ -350,26 +383,12 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
   job.scheduler = id;
   job.generation = run.generation;
   job.nominal_ms = run.first_nominal_ms;
-  job.created_ms = run.processed_ms;
   job.waiting_seq = step_.turn->turn.seq;
-  const bool must_wait = settings->overlap == model::Overlap::kWaitOne && *busy_lo > 0;
-  const bool may_wait = settings->overlap == model::Overlap::kWaitOne && *busy_hi > 0;
-  if (settings->overlap == model::Overlap::kSkip && *busy_lo > 0) {
-    return fail(26, id + " fired while " + std::to_string(*busy_lo) + " runs of it are unfinished");
-  }
-  job.state = JobState::kReady;
-  if (const std::string* stored = row(Keyspace::kSide, keys::job(key))) {
-    model::Side side;
-    if (!model::decode(*stored, &side)) return fail(2, "a side record is damaged");
-    if (side.claim == model::Claim::kBlocked) job.state = JobState::kBlocked;
-  }
-  const bool waits = job.state == JobState::kBlocked;
-  if ((must_wait && !waits) || (waits && !may_wait)) {
-    return fail(26,
-                at(key) + ", a run of " + id + (waits ? ", waits for nobody" : ", does not wait"));
-  }
+  job.state = waits ? JobState::kBlocked : JobState::kReady;
+  const std::set<JobKey> ending = ending_of(id);
   if (waits && std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
-        return entry.second.scheduler == id && entry.second.state == JobState::kBlocked;
+        return entry.second.scheduler == id && entry.second.state == JobState::kBlocked &&
+               !ending.contains(entry.first);
       })) {
     return fail(26, "a second run of " + id + " waits");
   }
@@ -384,7 +403,8 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
     }
     const auto holder = ledger_.find({job.key_scope, job.business_key});
     if (holder != ledger_.end() && (holder->second.done ? holder->second.expires_ms > step_.hi
-                                                        : jobs_.contains(holder->second.job))) {
+                                                        : jobs_.contains(holder->second.job) &&
+                                                              !ends_later(holder->second.job))) {
       return fail(5, at(key) + " takes the business key of " + at(holder->second.job));
     }
     ledger_[{job.key_scope, job.business_key}] =
@@ -394,31 +414,32 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
   q->next_seq = std::max(q->next_seq, key.seq + 1);
   ++*busy_lo;
   ++*busy_hi;
-  s.last_job = key;
   step_.touched.insert(key);
   jobs_.emplace(key, std::move(job));
 }
 
 void Model::skipped(const std::string& id, const Scheduler& s, const model::RunRecord& run,
                     std::uint64_t busy_hi) {
-  const auto wrong = [&](int invariant) {
-    fail(invariant,
-         "a tick of " + id + " did not run for the reason " + run.reason + ", which is not so");
+  const auto allowed = [&](const model::SchedulerSettings& settings) {
+    if (run.reason == "PREVIOUS_RUN_UNFINISHED") {
+      return settings.overlap == model::Overlap::kSkip && busy_hi > 0;
+    }
+    if (run.reason == "WAITING_RUN_EXISTS") {
+      // The waiting run itself is unfinished, and may be the only one until it is let go.
+      return settings.overlap == model::Overlap::kWaitOne && busy_hi > 0;
+    }
+    if (run.reason == "BUSINESS_KEY_EXISTS") return !settings.job.business_key.empty();
+    const Queue* q = queue(settings.job.queue);
+    return run.reason == "QUEUE_FULL" && q != nullptr &&
+           some_settings(*q,
+                         [](const model::QueueSettings& of) { return of.max_waiting.has_value(); });
   };
   if (run.outcome == model::RunOutcome::kMissed) return;  // check_catch_up()
-  if (run.reason == "PREVIOUS_RUN_UNFINISHED") {
-    if (s.settings.overlap != model::Overlap::kSkip || busy_hi == 0) wrong(26);
-  } else if (run.reason == "WAITING_RUN_EXISTS") {
-    // The waiting run itself is unfinished, and may be the only one until it is let go.
-    if (s.settings.overlap != model::Overlap::kWaitOne || busy_hi == 0) wrong(26);
-  } else if (run.reason == "BUSINESS_KEY_EXISTS") {
-    if (s.settings.job.business_key.empty()) wrong(5);
-  } else if (run.reason == "QUEUE_FULL") {
-    const Queue* q = queue(s.settings.job.queue);
-    if (q == nullptr || !q->settings.max_waiting) wrong(24);
-  } else {
-    wrong(24);
+  for (const model::SchedulerSettings* settings : settings_in_turn(id, s)) {
+    if (allowed(*settings)) return;
   }
+  fail(run.reason.ends_with("KEY_EXISTS") ? 5 : 26,
+       "a tick of " + id + " did not run for the reason " + run.reason + ", which is not so");
 }
 
 // Late ticks against the policy. A plan that had to read keys was made a while ago.

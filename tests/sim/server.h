@@ -109,7 +109,6 @@ class Server {
   bool idle() const;
   const core::ShardStore* store() const { return store_.get(); }
   const core::Engine* engine() const { return engine_.get(); }
-  std::uint64_t lives() const { return lives_; }
 
  private:
   struct Call {
@@ -165,7 +164,6 @@ class Server {
   bool up_ = false;
   bool draining_ = false;
   std::uint64_t lives_ = 0;
-  std::uint64_t drain_ends_ = 0;
   core::CallId next_call_ = 1;
 
   std::deque<Incoming> beats_;

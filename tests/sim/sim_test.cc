@@ -51,6 +51,7 @@ TEST(Sim, FixedSeeds) {
     EXPECT_FALSE(result.violation) << line << ": " << result.violation->text;
     ++seeds;
   }
+  EXPECT_GT(seeds, 0);
   RecordProperty("seeds", seeds);
 }
 

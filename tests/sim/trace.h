@@ -34,7 +34,6 @@ class Trace {
   void say(const std::function<std::string()>& text) const {
     if (print_) std::printf("           | %s\n", text().c_str());
   }
-  bool printing() const { return print_; }
   std::uint64_t hash() const { return hash_; }
 
  private:

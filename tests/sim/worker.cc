@@ -183,7 +183,6 @@ void Worker::begin(const core::GrantedJob& job, const core::LeaseJobs& call,
                                  std::to_string(job.token));
     return;
   }
-  ++started_;
   context_.trace.add("handler", {number_, job.key.queue, job.key.seq, job.token});
   Held held;
   held.key = job.key;

@@ -43,7 +43,6 @@ class Worker {
   // Does a handler of it hold the job, by what it has been told?
   bool holds(const core::JobKey& key) const;
   std::size_t handlers() const { return held_.size(); }
-  std::uint64_t started() const { return started_; }
 
  private:
   struct Held {
@@ -86,7 +85,6 @@ class Worker {
   std::map<std::uint64_t, Held> held_;  // by token
   std::map<std::uint64_t, Finish> finishes_;
   std::set<std::uint64_t> known_;  // tokens that were begun here
-  std::uint64_t started_ = 0;
 };
 
 }  // namespace rota::sim

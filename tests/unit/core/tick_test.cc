@@ -551,6 +551,37 @@ TEST(RunRecords, AreBoundedInNumberAndAge) {
   EXPECT_TRUE(h.runs("s").empty());
 }
 
+// The last record stays open for ticks that do not run for the same reason. When it is removed, the
+// next tick must not bring it back, or the count of records would be short of one for ever.
+TEST(RunRecords, OneThatIsRemovedIsNotContinued) {
+  core::EngineOptions options;
+  options.run_retention_ms = kHour;
+  EngineHarness h(options);
+  h.queue("q");
+  h.expect<core::SchedulerReply>(scheduler("s", kMinute));
+  const auto pause_for = [&](std::int64_t ms) {
+    h.expect<core::SchedulerReply>(core::PauseScheduler{"s", "deploy"});
+    h.advance(ms);
+    h.expect<core::SchedulerReply>(core::ResumeScheduler{"s"});
+  };
+  pause_for(3 * kMinute);
+  ASSERT_EQ(h.runs("s").size(), 1U);
+  ASSERT_EQ(h.runs("s")[0].count, 3U);
+  pause_for(2 * kMinute);  // PAUSED again: the record goes on
+  ASSERT_EQ(h.runs("s").size(), 1U);
+  ASSERT_EQ(h.runs("s")[0].count, 5U);
+
+  const std::int64_t paused_ms = h.wall_ms();
+  h.expect<core::SchedulerReply>(core::PauseScheduler{"s", "deploy"});
+  h.advance(3 * kHour);
+  ASSERT_TRUE(h.runs("s").empty());  // an hour old, and nothing came after it
+  const auto resumed = h.expect<core::SchedulerReply>(core::ResumeScheduler{"s"});
+  ASSERT_EQ(h.runs("s").size(), 1U);
+  EXPECT_EQ(h.runs("s")[0].first_nominal_ms, paused_ms + kMinute);
+  EXPECT_EQ(h.runs("s")[0].count, 180U);
+  EXPECT_EQ(resumed.state.runs, 1U);
+}
+
 // Every tick is covered by one run record, also those that an edit takes away.
 TEST(Edit, TicksOwedByTheOldSpecificationAreRecorded) {
   EngineHarness h;
