@@ -2,8 +2,8 @@
 //
 // Listing a queue's jobs: first those that run, from the lease board; then those that wait, from
 // the queue's own range in ready order; then those that have ended, state by state, from the
-// retention index in the order of their end. A page examines a bounded number of rows, so it may be
-// short or empty and still have a next one.
+// retention index in the order of their end. A page examines a bounded number of rows and holds a
+// bounded number of bytes, so it may be short or empty and still have a next one.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -26,6 +26,8 @@ namespace keys = model::keys;
 namespace limits = base::limits;
 
 constexpr std::uint32_t kScanRowsMin = 200;  // most rows may be of other states
+// Jobs read by their keys at a time: nothing but their number bounds the bytes of such a read.
+constexpr std::size_t kJobsPerRead = 4;
 
 }  // namespace
 
@@ -110,27 +112,28 @@ bool matches(const v1::JobFilter& filter, const JobRows& rows) {
 
 class JobLister {
  public:
-  JobLister(const JobReader& reader, QueueRows queue, const v1::JobFilter& filter, int page_size)
+  JobLister(const JobReader& reader, QueueRows queue, const v1::JobFilter& filter, int page_size,
+            const JobReader::Take& take)
       : reader_(reader),
         queue_(std::move(queue)),
         filter_(filter),
-        page_size_(static_cast<std::size_t>(page_size)) {
+        take_(take),
+        room_(static_cast<std::size_t>(page_size)) {
     for (const auto state : filter.states()) states_.insert(state_from_wire(state));
     page_.at = queue_.at;
   }
 
   base::Result<JobReader::Page> run(Position position) {
     position_ = std::move(position);
-    while (position_.section != Section::kEnd && room() > 0 && budget_ > 0) {
+    while (position_.section != Section::kEnd && room_ > 0 && budget_ > 0) {
       if (auto done = step(); !done) return done.error();
     }
     page_.position = position_.section == Section::kEnd ? std::string() : position_.encode();
-    return std::move(page_);
+    return page_;
   }
 
  private:
   bool wants(JobState state) const { return states_.empty() || states_.contains(state); }
-  std::size_t room() const { return page_size_ - page_.jobs.size(); }
 
   base::Status step() {
     switch (position_.section) {
@@ -148,23 +151,29 @@ class JobLister {
 
   void next_section(Section section) { position_ = Position{.section = section}; }
 
-  void add(JobRead job) {
+  // False: the page has no room for the job, and ends before it.
+  bool add(const JobRead& job) {
     page_.at = std::max(page_.at, job.at);
-    if (matches(filter_, job.rows)) page_.jobs.push_back(std::move(job));
+    if (!matches(filter_, job.rows)) return true;
+    const bool taken = take_(job);
+    room_ = taken ? room_ - 1 : 0;
+    return taken;
   }
 
   base::Status list_running() {
     if (!wants(JobState::kRunning)) return next_section(Section::kWaiting), base::Status();
     const auto after = keys::parse_job(position_.key).value_or(JobKey{});
-    const auto running = reader_.leases_.page(queue_.queue.number, after, room());
+    const auto running =
+        reader_.leases_.page(queue_.queue.number, after, std::min(room_, kJobsPerRead));
     if (running.empty()) return next_section(Section::kWaiting), base::Status();
     std::vector<JobKey> wanted;
     for (const auto& attempt : running) wanted.push_back(attempt.key);
     budget_ -= static_cast<int>(wanted.size());
     auto jobs = reader_.get_many(queue_.queue, wanted);
     if (!jobs) return jobs.error();
-    for (auto& job : *jobs) {
-      if (state_of(job.rows) == JobState::kRunning) add(std::move(job));
+    for (const auto& job : *jobs) {
+      if (state_of(job.rows) == JobState::kRunning && !add(job)) return {};
+      position_.key = keys::job(job.rows.key);
     }
     position_.key = keys::job(wanted.back());
     return {};
@@ -182,7 +191,7 @@ class JobLister {
         position_.key.empty() ? keys::queue_begin(queue_.queue.number) : position_.key;
     const std::string end = keys::queue_end(queue_.queue.number);
     const auto rows = static_cast<std::uint32_t>(
-        std::min<std::size_t>(std::clamp<std::size_t>(room(), kScanRowsMin, limits::kReadRowsMax),
+        std::min<std::size_t>(std::clamp<std::size_t>(room_, kScanRowsMin, limits::kReadRowsMax),
                               static_cast<std::size_t>(budget_)));
     std::set<JobKey> running;
     for (const auto& attempt : reader_.leases_.page(queue_.queue.number, before(begin), rows + 2)) {
@@ -219,14 +228,13 @@ class JobLister {
     for (auto& [key, value] : sides.rows) side_of.emplace(std::move(key), std::move(value));
     const std::string covered = sides.more ? sides.next : std::string();
     for (const auto& [key, value] : bodies.rows) {
-      if (room() == 0 || (!covered.empty() && key >= covered)) return go_on(key);
+      if (room_ == 0 || (!covered.empty() && key >= covered)) return go_on(key);
       --budget_;
       const auto side = side_of.find(key);
-      if (auto taken = take_row(key, value, side == side_of.end() ? nullptr : &side->second,
-                                running, result.at);
-          !taken) {
-        return taken.error();
-      }
+      const auto taken =
+          take_row(key, value, side == side_of.end() ? nullptr : &side->second, running, result.at);
+      if (!taken) return taken.error();
+      if (!*taken) return go_on(key);
     }
     if (bodies.more) return go_on(bodies.next);
     next_section(Section::kFinal);
@@ -240,8 +248,10 @@ class JobLister {
     return {};
   }
 
-  base::Status take_row(const std::string& key, const std::string& value, const std::string* side,
-                        const std::set<JobKey>& running, core::CommitSeq at) {
+  // False: the page has no room for it.
+  base::Result<bool> take_row(const std::string& key, const std::string& value,
+                              const std::string* side, const std::set<JobKey>& running,
+                              core::CommitSeq at) {
     const auto job_key = keys::parse_job(key);
     if (!job_key) return damaged_row(reader_.store_, Keyspace::kJob, key);
     if (model::is_pointer(value)) return take_pointer(*job_key, value);
@@ -256,18 +266,17 @@ class JobLister {
       job.rows.side.emplace();
       if (!model::decode(*side, &*job.rows.side))
         return damaged_row(reader_.store_, Keyspace::kSide, key);
-      if (job.rows.side->claim == model::Claim::kMoved) return {};  // listed at its pointer
+      if (job.rows.side->claim == model::Claim::kMoved) return true;  // listed at its pointer
     }
     const auto state = state_of(job.rows);
-    if (state == JobState::kDead || !wants(state)) return {};
-    if (state == JobState::kReady && running.contains(*job_key)) return {};
-    add(std::move(job));
-    return {};
+    if (state == JobState::kDead || !wants(state)) return true;
+    if (state == JobState::kReady && running.contains(*job_key)) return true;
+    return add(job);
   }
 
   // A job whose priority was changed stands at its pointer; the rest of it lies elsewhere.
-  base::Status take_pointer(const JobKey& ready_key, const std::string& value) {
-    if (!wants(JobState::kReady)) return {};
+  base::Result<bool> take_pointer(const JobKey& ready_key, const std::string& value) {
+    if (!wants(JobState::kReady)) return true;
     model::Pointer pointer;
     if (!model::decode(value, &pointer)) {
       return damaged_row(reader_.store_, Keyspace::kJob, keys::job(ready_key));
@@ -275,10 +284,7 @@ class JobLister {
     const JobKey key{ready_key.queue, pointer.first_priority, ready_key.seq};
     auto jobs = reader_.get_many(queue_.queue, {key});
     if (!jobs) return jobs.error();
-    for (auto& job : *jobs) {
-      if (state_of(job.rows) == JobState::kReady) add(std::move(job));
-    }
-    return {};
+    return jobs->empty() || state_of(jobs->front().rows) != JobState::kReady || add(jobs->front());
   }
 
   base::Status list_final() {
@@ -293,14 +299,14 @@ class JobLister {
                    position_.key.empty() ? keys::final_index_begin(number, state, INT64_MIN)
                                          : position_.key,
                    keys::final_index_end(number, state),
-                   static_cast<std::uint32_t>(std::min<std::size_t>(room(), limits::kReadRowsMax)),
+                   static_cast<std::uint32_t>(std::min<std::size_t>(room_, limits::kReadRowsMax)),
                    limits::kReadBytesMax}}};
     if (reader_.store_.snapshot_read(spec, &result, &detail) != core::ReadError::kNone) {
       return read_failed(detail);
     }
     page_.at = std::max(page_.at, result.at);
     for (const auto& [key, value] : result.pages[0].rows) {
-      if (room() == 0 || budget_ <= 0) {
+      if (room_ == 0 || budget_ <= 0) {
         position_.key = key;
         position_.offset = 0;
         return {};
@@ -332,20 +338,23 @@ class JobLister {
     position_.key = key;
     std::size_t at = std::min(first, ended.size());
     while (at < ended.size()) {
-      if (room() == 0 || budget_ <= 0) {
+      if (room_ == 0 || budget_ <= 0) {
         position_.offset = static_cast<std::uint32_t>(at);
         return false;
       }
-      const std::size_t count = std::min(room(), ended.size() - at);
+      const std::size_t count = std::min({room_, ended.size() - at, kJobsPerRead});
       const std::vector<JobKey> wanted(ended.begin() + static_cast<std::ptrdiff_t>(at),
                                        ended.begin() + static_cast<std::ptrdiff_t>(at + count));
       auto jobs = reader_.get_many(queue_.queue, wanted);
       if (!jobs) return jobs.error();
-      for (auto& job : *jobs) {
-        // A redriven job has left the state; its index row goes by retention.
-        if (state_of(job.rows) == state) add(std::move(job));
-      }
       budget_ -= static_cast<int>(count);
+      for (const auto& job : *jobs) {
+        // A redriven job has left the state; its index row goes by retention.
+        if (state_of(job.rows) != state || add(job)) continue;
+        while (!(ended[at] == job.rows.key)) ++at;
+        position_.offset = static_cast<std::uint32_t>(at);
+        return false;
+      }
       at += count;
     }
     position_.offset = 0;
@@ -355,7 +364,8 @@ class JobLister {
   const JobReader& reader_;
   const QueueRows queue_;
   const v1::JobFilter& filter_;
-  const std::size_t page_size_;
+  const JobReader::Take& take_;
+  std::size_t room_;  // jobs that the page still takes; 0 as well once one did not fit
   std::set<JobState> states_;
   Position position_;
   int budget_ = limits::kPageRowsExaminedMax;
@@ -364,7 +374,8 @@ class JobLister {
 
 base::Result<JobReader::Page> JobReader::list(const std::string& name_space,
                                               const v1::JobFilter& filter,
-                                              const std::string& position, int page_size) const {
+                                              const std::string& position, int page_size,
+                                              const Take& take) const {
   auto queue = queues_.find(name_space, filter.queue());
   if (!queue) return queue.error();
   Position start;
@@ -372,7 +383,7 @@ base::Result<JobReader::Page> JobReader::list(const std::string& name_space,
       !(Position::decode(position, &start) && is_of(queue->queue.number, start))) {
     return not_of_this_listing();
   }
-  return JobLister(*this, *std::move(queue), filter, page_size).run(std::move(start));
+  return JobLister(*this, *std::move(queue), filter, page_size, take).run(std::move(start));
 }
 
 }  // namespace rota::rpc

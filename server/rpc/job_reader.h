@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,19 +38,22 @@ class JobReader {
   base::Result<JobRead> get(const std::string& name_space, const model::JobKey& key,
                             bool with_payload) const;
 
-  // Several jobs of one queue at one read point; those of which nothing is left are missing.
+  // Several jobs of one queue at one read point; those of which nothing is left are missing. All
+  // are held whole: ask for few, a job takes up to 1 MiB with the results and texts of its
+  // attempts.
   base::Result<std::vector<JobRead>> get_many(const model::Queue& queue,
                                               const std::vector<model::JobKey>& keys) const;
 
   // One page of a queue's jobs; see job_list.cc for its order. `position` is what the page before
-  // returned; empty at the start, and set to empty at the end.
+  // returned; empty at the start, and set to empty at the end. Each job is handed to `take` as soon
+  // as it is read; false means that it was not taken, and the next page begins with it.
   struct Page {
-    std::vector<JobRead> jobs;
     std::string position;
     core::CommitSeq at = 0;
   };
+  using Take = std::function<bool(const JobRead& job)>;
   base::Result<Page> list(const std::string& name_space, const v1::JobFilter& filter,
-                          const std::string& position, int page_size) const;
+                          const std::string& position, int page_size, const Take& take) const;
 
  private:
   friend class JobLister;

@@ -10,6 +10,7 @@
 #include "rpc/arena_messages.h"
 #include "rpc/call.h"
 #include "rpc/convert_job.h"
+#include "rpc/page_rows.h"
 #include "rpc/page_token.h"
 #include "rpc/services.h"
 #include "rpc/status_map.h"
@@ -140,12 +141,13 @@ class JobService final : public v1::JobService::CallbackService {
     return query(
         context_, call,
         [this, request, response, page = *page, name_space = caller->name_space]() -> base::Status {
-          const auto read =
-              context_.jobs.list(name_space, request->filter(), page.position, page.size);
+          PageRows rows(response->mutable_jobs());
+          const auto read = context_.jobs.list(
+              name_space, request->filter(), page.position, page.size, [&](const JobRead& job) {
+                return rows.add(
+                    [&](v1::Job* wire) { job_to_wire(job.rows, /*with_payload=*/false, wire); });
+              });
           if (!read) return read.error();
-          for (const auto& job : read->jobs) {
-            job_to_wire(job.rows, /*with_payload=*/false, response->add_jobs());
-          }
           if (!read->position.empty()) {
             response->set_next_page_token(page.token(read->position));
           }

@@ -10,6 +10,7 @@
 #include "rota/v1/queue_service.grpc.pb.h"
 #include "rpc/call.h"
 #include "rpc/convert_queue.h"
+#include "rpc/page_rows.h"
 #include "rpc/page_token.h"
 #include "rpc/services.h"
 
@@ -147,9 +148,11 @@ class QueueService final : public v1::QueueService::CallbackService {
     if (!page.position.empty() && (last == UINT32_MAX || std::to_string(last) != page.position)) {
       return not_of_this_listing();
     }
+    PageRows rows(response->mutable_queues());
     int budget = limits::kPageRowsExaminedMax;
     bool more = true;
-    while (more && budget > 0 && response->queues_size() < page.size) {
+    bool full = false;
+    while (!full && more && budget > 0 && response->queues_size() < page.size) {
       core::ReadResult result;
       std::string detail;
       const core::ReadSpec spec{.gets = {},
@@ -171,18 +174,22 @@ class QueueService final : public v1::QueueService::CallbackService {
         model::Queue queue;
         if (!model::decode(value, &queue))
           return damaged_row(context_.server.store, Keyspace::kQueueState, key);
-        last = queue.number;
         if (queue.name_space != name_space || queue.name.compare(0, prefix.size(), prefix) != 0) {
+          last = queue.number;
           continue;
         }
-        const auto rows = context_.queues.by_number(name_space, queue.number);
-        if (!rows) return rows.error();
-        if (!*rows) continue;  // deleted meanwhile
-        queue_to_wire((*rows)->queue, (*rows)->counters, response->add_queues());
-        response->set_commit_seq(static_cast<std::int64_t>((*rows)->at));
+        const auto read = context_.queues.by_number(name_space, queue.number);
+        if (!read) return read.error();
+        // Nothing: deleted meanwhile.
+        full = *read && !rows.add([&](v1::Queue* wire) {
+          queue_to_wire((*read)->queue, (*read)->counters, wire);
+        });
+        if (full) break;
+        last = queue.number;
+        if (*read) response->set_commit_seq(static_cast<std::int64_t>((*read)->at));
       }
     }
-    if (more) response->set_next_page_token(page.token(std::to_string(last)));
+    if (more || full) response->set_next_page_token(page.token(std::to_string(last)));
     return {};
   }
 

@@ -12,6 +12,7 @@
 #include "rpc/convert_queue.h"
 #include "rpc/convert_scheduler.h"
 #include "rpc/convert_time.h"
+#include "rpc/page_rows.h"
 #include "rpc/page_token.h"
 #include "rpc/services.h"
 
@@ -123,12 +124,12 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
     return query(
         context_, call,
         [this, request, response, page = *page, name_space = caller->name_space]() -> base::Status {
-          const auto found =
-              context_.schedulers.list(name_space, request->id_prefix(), page.position, page.size,
-                                       [&](const SchedulerRead& read) {
-                                         put(read, response->add_schedulers());
-                                         return true;
-                                       });
+          PageRows rows(response->mutable_schedulers());
+          const auto found = context_.schedulers.list(
+              name_space, request->id_prefix(), page.position, page.size,
+              [&](const SchedulerRead& read) {
+                return rows.add([&](v1::Scheduler* wire) { put(read, wire); });
+              });
           if (!found) return found.error();
           if (found->more) response->set_next_page_token(page.token(found->last));
           response->set_commit_seq(static_cast<std::int64_t>(found->at));
@@ -149,14 +150,14 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
         context_, call,
         [this, response, page = *page, filter = *std::move(filter),
          with_jobs = request->include_jobs(), name_space = caller->name_space]() -> base::Status {
-          const auto found = context_.schedulers.runs(name_space, filter, page.position, page.size,
-                                                      [&](const model::RunRecord& run) {
-                                                        auto* wire = response->add_runs();
-                                                        run_to_wire(filter.scheduler_id, run, wire);
-                                                        if (with_jobs)
-                                                          put_job_of(name_space, run, wire);
-                                                        return true;
-                                                      });
+          PageRows rows(response->mutable_runs());
+          const auto found = context_.schedulers.runs(
+              name_space, filter, page.position, page.size, [&](const model::RunRecord& run) {
+                return rows.add([&](v1::Run* wire) {
+                  run_to_wire(filter.scheduler_id, run, wire);
+                  if (with_jobs) put_job_of(name_space, run, wire);
+                });
+              });
           if (!found) return found.error();
           if (!found->position.empty()) {
             response->set_next_page_token(page.token(found->position));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // WorkerService: heartbeats, outcomes and the list of workers. LeaseJobs is in lease_call.cc.
+#include <algorithm>
 #include <utility>
 
 #include "base/names.h"
@@ -11,6 +12,7 @@
 #include "rpc/convert_time.h"
 #include "rpc/convert_worker.h"
 #include "rpc/lease_call.h"
+#include "rpc/page_rows.h"
 #include "rpc/page_token.h"
 #include "rpc/services.h"
 
@@ -20,6 +22,7 @@ namespace {
 using grpc::CallbackServerContext;
 
 constexpr std::size_t kLeasesShownMax = 100;  // of one worker
+constexpr int kWorkersPerRead = 100;          // copied from the board at a time
 
 class WorkerService final : public v1::WorkerService::CallbackService {
  public:
@@ -91,24 +94,36 @@ class WorkerService final : public v1::WorkerService::CallbackService {
  private:
   void list(const std::string& name_space, const std::string& queue, const Page& page,
             v1::ListWorkersResponse* response) const {
-    const auto found = context_.server.workers.page(
-        name_space, queue, page.position, static_cast<std::size_t>(page.size), context_.mono_ms());
-    for (const auto& seen : found) {
-      auto* worker = response->add_workers();
-      worker_to_wire(seen, worker);
-      const auto leases = context_.server.leases.of_session(seen.session_id, kLeasesShownMax);
-      worker->set_lease_count(static_cast<std::int32_t>(leases.count));
-      for (const auto& [key, token] : leases.first) {
-        auto* lease = worker->add_leases();
-        lease->set_job_id(model::job_id(key));
-        lease->set_fencing_token(static_cast<std::int64_t>(token));
+    PageRows rows(response->mutable_workers());
+    std::string last = page.position;
+    bool full = false;
+    while (!full) {
+      const int room = page.size - response->workers_size();
+      const auto max = static_cast<std::size_t>(std::min(room, kWorkersPerRead));
+      const auto found =
+          context_.server.workers.page(name_space, queue, last, max, context_.mono_ms());
+      for (const auto& seen : found) {
+        full = !rows.add([&](v1::Worker* worker) { put(seen, worker); });
+        if (full) break;
+        last = seen.session_id;
       }
+      if (found.size() < max) break;
+      full = full || response->workers_size() == page.size;
     }
-    if (static_cast<int>(found.size()) == page.size) {
-      response->set_next_page_token(page.token(found.back().session_id));
-    }
+    if (full) response->set_next_page_token(page.token(last));
     response->set_commit_seq(static_cast<std::int64_t>(context_.server.leases.seq()));
     put_time(context_.wall_ms(), response->mutable_server_time());
+  }
+
+  void put(const runtime::WorkerSeen& seen, v1::Worker* worker) const {
+    worker_to_wire(seen, worker);
+    const auto leases = context_.server.leases.of_session(seen.session_id, kLeasesShownMax);
+    worker->set_lease_count(static_cast<std::int32_t>(leases.count));
+    for (const auto& [key, token] : leases.first) {
+      auto* lease = worker->add_leases();
+      lease->set_job_id(model::job_id(key));
+      lease->set_fencing_token(static_cast<std::int64_t>(token));
+    }
   }
 
   void heard(const std::string& session_id) {
