@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/limits.h"
+#include "counting_store.h"
 #include "model/keys.h"
 #include "rota/v1/scheduler_service.pb.h"
 #include "rpc/scheduler_reader.h"
@@ -26,43 +27,6 @@ using model::RunRecord;
 
 constexpr std::int64_t kStartMs = 1'700'000'000'000;
 constexpr std::int64_t kHourMs = 60 * base::kMinuteMs;
-
-// Counts what is read through it.
-class CountingStore final : public core::ShardStore {
- public:
-  explicit CountingStore(core::ShardStore& store) : store_(store) {}
-  core::ShardId shard() const override { return store_.shard(); }
-  core::Epoch epoch() const override { return store_.epoch(); }
-  std::uint32_t incarnation() const override { return store_.incarnation(); }
-  core::CommitSeq last_committed() const override { return store_.last_committed(); }
-  void commit(std::shared_ptr<const core::Batch> batch, core::CommitSeq seq,
-              CommitFn done) override {
-    store_.commit(std::move(batch), seq, std::move(done));
-  }
-  void read(core::ReadSpec spec, ReadFn done) override {
-    store_.read(std::move(spec), std::move(done));
-  }
-  core::ReadError snapshot_read(const core::ReadSpec& spec, core::ReadResult* result,
-                                std::string* detail) const override {
-    const auto error = store_.snapshot_read(spec, result, detail);
-    ++reads;
-    for (const auto& page : result->pages) rows += page.rows.size();
-    return error;
-  }
-  core::ReadError load(Keyspace keyspace, const LoadFn& row, std::string* detail) const override {
-    return store_.load(keyspace, row, detail);
-  }
-  void report_damage(const std::string& text) const override { store_.report_damage(text); }
-  core::Pressure pressure() const override { return store_.pressure(); }
-  void close() override { store_.close(); }
-  Stats stats() const override { return store_.stats(); }
-
-  mutable std::size_t rows = 0;
-  mutable std::size_t reads = 0;
-
- private:
-  core::ShardStore& store_;
-};
 
 // A store with the run records of the scheduler "s", and a reader of it.
 class World {
