@@ -39,6 +39,9 @@ void add_yes(CLI::App& app, Context& context, const char* when) {
 // --- get, list
 // ------------------------------------------------------------------------------------
 
+constexpr const char* kNoPayload =
+    "the server has no payload any more: only jobs that wait, run or are DEAD keep it";
+
 Action define_get(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<IdArguments>();
   add_ids(app, arguments->ids);
@@ -58,6 +61,9 @@ Action define_get(CLI::App& app, Context& context) {
              [&](const std::string&, const v1::GetJobResponse& answer) {
                context.out.show(answer, answer.job().id(),
                                 [&] { return job_text(answer.job(), context.out.view); });
+               if (arguments->payload && !answer.job().has_payload()) {
+                 context.out.note(answer.job().id() + ": " + kNoPayload);
+               }
              }});
   };
 }
@@ -345,6 +351,16 @@ Action define_delete(CLI::App& app, Context& context) {
 // --- explain
 // --------------------------------------------------------------------------------------
 
+// The job itself, when it has ended; what the answer says of that is its state alone.
+std::optional<v1::Job> ended_job(Context& context, const v1::Explanation& explanation) {
+  if (explanation.reason() != v1::Explanation::REASON_FINAL) return std::nullopt;
+  v1::GetJobRequest request;
+  request.set_job_id(explanation.job_id());
+  auto answer = call(context, std::move(request), &RawClient::get_job);
+  if (!answer) return std::nullopt;  // it has left by retention meanwhile
+  return std::move(*answer->mutable_job());
+}
+
 Action define_explain(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<IdArguments>();
   add_ids(app, arguments->ids);
@@ -363,8 +379,10 @@ Action define_explain(CLI::App& app, Context& context) {
          .show =
              [&](const std::string& id, const v1::ExplainJobResponse& answer) {
                context.out.show(answer, id, [&] {
-                 return (many ? id + " " : "") +
-                        explanation_text(answer.explanation(), context.out.view);
+                 const auto ended = ended_job(context, answer.explanation());
+                 return (many ? id + " " : "") + explanation_text(answer.explanation(),
+                                                                  context.out.view,
+                                                                  ended ? &*ended : nullptr);
                });
              }});
   };

@@ -106,12 +106,17 @@ struct SetArguments {
   }
 };
 
-// A number, or nothing for the word "unlimited".
-Result<std::optional<std::int64_t>> read_limit(const char* option, const std::string& text) {
+// A number, or nothing for the word "unlimited". Whether it is within `bounds` is the server's to
+// say, unless no number of 64 bits is as large.
+Result<std::optional<std::int64_t>> read_limit(const char* option, const std::string& text,
+                                               const char* bounds) {
   if (text == "unlimited") return std::optional<std::int64_t>();
   std::int64_t value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc::result_out_of_range && stop == end) {
+    return usage_error(option, std::string("must be ") + bounds);
+  }
   if (error != std::errc() || stop != end) {
     return usage_error(option, base::quoted(text) + " is no number, nor unlimited");
   }
@@ -159,16 +164,18 @@ Result<Ok> apply_limits(const SetArguments& arguments, v1::SetQueueRequest* requ
   v1::QueueSettings* settings = request->mutable_settings();
   auto* mask = request->mutable_update_mask();
   if (!arguments.concurrency.empty()) {
-    auto limit = read_limit("--concurrency", arguments.concurrency);
+    constexpr const char* kBounds = "1 to 1000000, or unlimited";
+    auto limit = read_limit("--concurrency", arguments.concurrency, kBounds);
     if (!limit) return std::move(limit).error();
     if (*limit && (**limit < INT32_MIN || **limit > INT32_MAX)) {
-      return usage_error("--concurrency", "must be 1 to 1000000, or unlimited");
+      return usage_error("--concurrency", std::string("must be ") + kBounds);
     }
     mask->add_paths("concurrency_limit");
     if (*limit) settings->set_concurrency_limit(static_cast<std::int32_t>(**limit));
   }
   if (!arguments.max_waiting.empty()) {
-    auto limit = read_limit("--max-waiting", arguments.max_waiting);
+    auto limit = read_limit("--max-waiting", arguments.max_waiting,
+                            "1 to 9223372036854775807, or unlimited");
     if (!limit) return std::move(limit).error();
     mask->add_paths("max_waiting");
     if (*limit) settings->set_max_waiting(**limit);

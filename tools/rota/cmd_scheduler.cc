@@ -206,6 +206,10 @@ Action define_upsert(CLI::App& app, Context& context) {
   app.add_option("--revision", arguments->revision,
                  "Of the declaration; a lower one never replaces a higher one: exit code 4");
   app.add_option("--etag", arguments->etag, "Refused if the scheduler changed meanwhile");
+  app.footer(R"(
+In --payload and --business-key, and nowhere else, {{nominal_time}} becomes the tick in UTC
+(2026-11-29T22:00:00Z) and {{business_date}} its business date (2026-11-29). A business key must hold one of
+them and no other {{...}}; in a payload any other text in braces, a misspelt name too, stays as it is.)");
   return [arguments, &context] { return run_upsert(context, *arguments); };
 }
 
@@ -324,6 +328,11 @@ Result<v1::ListRunsRequest> to_request(Context& context, const RunsArguments& ar
     auto at = read_instant("--to", arguments.to, zone);
     if (!at) return std::move(at).error();
     put_time(*at, request.mutable_to_time());
+  }
+  if (request.has_from_time() && request.has_to_time() &&
+      to_ms(request.from_time()) > to_ms(request.to_time())) {
+    return usage_error("--to", fmt::format("{} lies before --from {}", time_text(request.to_time()),
+                                           time_text(request.from_time())));
   }
   return request;
 }

@@ -255,8 +255,8 @@ int dispatch(const std::vector<std::string>& words, Context& context) {
     }
   }
   if (path.empty()) {
-    context.out.write(program_help());
-    return rest.empty() ? kExitOk : kExitUsage;
+    context.out.note(program_help());
+    return kExitUsage;
   }
   const Noun* noun = find(table(), path[0]);
   if (noun == nullptr) return refuse_word(context.out, "noun", path[0], names_of(table()));

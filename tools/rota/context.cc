@@ -73,7 +73,8 @@ Result<internal::RawClient*> Context::client() {
   auto made = internal::RawClient::create(options);
   if (!made) {
     Error error = std::move(made).error();
-    if (error.field == "address") error.field = "--server";
+    if (error.field == "address")
+      error.field = globals.server.empty() ? "ROTA_ADDRESS" : "--server";
     if (error.field == "timeout") error.field = "--timeout";
     return error;
   }

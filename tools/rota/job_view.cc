@@ -52,20 +52,6 @@ std::string when(const google::protobuf::Timestamp& time, const View& view) {
   return fmt::format("{}  {}", time_text(time), relative_text(to_ms(time), view.now_ms));
 }
 
-std::string payload_text(const v1::Payload& payload) {
-  const std::string type =
-      payload.content_type().empty() ? "application/json" : payload.content_type();
-  return fmt::format("{}  ({}, {})", printable(payload.data(), 400),
-                     base::format_bytes(static_cast<std::int64_t>(payload.data().size())), type);
-}
-
-std::string labels_text(const v1::Job& job) {
-  std::vector<std::string> pairs;
-  for (const auto& [key, value] : job.labels()) pairs.push_back(key + "=" + printable(value));
-  std::sort(pairs.begin(), pairs.end());
-  return fmt::format("{}", fmt::join(pairs, " "));
-}
-
 std::string details(const v1::Job& job, const View& view) {
   std::string out;
   add_named(
@@ -83,7 +69,7 @@ std::string details(const v1::Job& job, const View& view) {
     if (!job.business_date().empty()) run += ", business date " + job.business_date();
     add_named(&out, "scheduler", run);
   }
-  add_named(&out, "labels", labels_text(job));
+  add_named(&out, "labels", labels_text(job.labels()));
   if (job.has_payload()) add_named(&out, "payload", payload_text(job.payload()));
   if (job.redrive_count() > 0) add_named(&out, "redriven", count_of(job.redrive_count(), "time"));
   if (job.cancel_requested()) {
@@ -184,7 +170,33 @@ std::string next_step(const v1::Explanation& explanation) {
   }
 }
 
+// "DEAD: it has ended after 3 of 3 attempts (MAX_ATTEMPTS), 2 min ago." and the last error.
+std::string final_text(const v1::Job& job, const View& view) {
+  std::string text = state_text(view, job.state()) + ": it has ended";
+  if (const std::string attempts = attempts_text(job); !attempts.empty()) text += " " + attempts;
+  if (!job.final_reason().empty()) text += fmt::format(" ({})", printable(job.final_reason()));
+  if (job.has_finish_time()) text += ", " + relative_text(to_ms(job.finish_time()), view.now_ms);
+  text += ".\n";
+  if (job.has_failure()) text += fmt::format("  last error: {}\n", failure_text(job.failure()));
+  if (job.state() == v1::JOB_STATE_DEAD) text += fmt::format("  rota job redrive {}\n", job.id());
+  return text;
+}
+
 }  // namespace
+
+std::string payload_text(const v1::Payload& payload) {
+  const std::string type =
+      payload.content_type().empty() ? "application/json" : payload.content_type();
+  return fmt::format("{}  ({}, {})", printable(payload.data(), 400),
+                     base::format_bytes(static_cast<std::int64_t>(payload.data().size())), type);
+}
+
+std::string labels_text(const google::protobuf::Map<std::string, std::string>& labels) {
+  std::vector<std::string> pairs;
+  for (const auto& [key, value] : labels) pairs.push_back(key + "=" + printable(value));
+  std::sort(pairs.begin(), pairs.end());
+  return fmt::format("{}", fmt::join(pairs, " "));
+}
 
 std::string job_text(const v1::Job& job, const View& view) {
   return headline(job, view) + details(job, view) + attempts_table(job, view);
@@ -243,7 +255,9 @@ std::string ended_text(const v1::Job& job, const View& view) {
   return text + "\n";
 }
 
-std::string explanation_text(const v1::Explanation& explanation, const View& view) {
+std::string explanation_text(const v1::Explanation& explanation, const View& view,
+                             const v1::Job* ended) {
+  if (ended != nullptr) return final_text(*ended, view) + "  " + next_step(explanation) + "\n";
   const bool waits = !is_final(explanation.state()) && explanation.state() != v1::JOB_STATE_RUNNING;
   std::string text = state_text(view, explanation.state());
   if (waits) text += ", not running";
@@ -261,6 +275,10 @@ std::string explanation_text(const v1::Explanation& explanation, const View& vie
     if (!words.empty()) others.push_back(words);
   }
   if (!others.empty()) text += fmt::format("  also: {}\n", fmt::join(others, "; "));
+  if (waits && explanation.has_start_deadline()) {
+    text += fmt::format("  start by {}, else it ends EXPIRED\n",
+                        when(explanation.start_deadline(), view));
+  }
   if (explanation.holders_size() > 1) {
     for (const auto& holder : explanation.holders()) {
       text += fmt::format("  held by {} (attempt {}, {}, token {}, lease for {})\n",

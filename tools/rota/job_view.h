@@ -25,6 +25,13 @@ std::string enqueued_text(const v1::EnqueuedJob& job, const View& view);
 std::string ended_text(const v1::Job& job, const View& view);
 
 // Why it is not running, in words.
-std::string explanation_text(const v1::Explanation& explanation, const View& view);
+// `ended`: the job itself, when it is in a final state and known.
+std::string explanation_text(const v1::Explanation& explanation, const View& view,
+                             const v1::Job* ended = nullptr);
+
+// "{"user":42}  (11 bytes, application/json)".
+std::string payload_text(const v1::Payload& payload);
+// "a=1 b=2", sorted by key.
+std::string labels_text(const google::protobuf::Map<std::string, std::string>& labels);
 
 }  // namespace rota::cli

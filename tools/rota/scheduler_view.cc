@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/limits.h"
+#include "rota/job_view.h"
 #include "rota/output.h"
 
 namespace rota::cli {
@@ -193,7 +194,13 @@ std::string scheduler_text(const v1::Scheduler& scheduler, const View& view) {
                   scheduler.generation(), declared.revision());
   if (scheduler.has_pause()) out += "  " + pause_text(scheduler.pause(), view) + "\n";
   add_named(&out, "ticks", spec_text(declared.spec()));
-  add_named(&out, "job", template_text(declared.job()));
+  const v1::JobTemplate& job = declared.job();
+  add_named(&out, "job", template_text(job));
+  if (job.has_priority() && job.priority() != 100) {
+    add_named(&out, "priority", std::to_string(job.priority()));
+  }
+  if (job.has_payload()) add_named(&out, "payload", payload_text(job.payload()));
+  add_named(&out, "labels", labels_text(job.labels()));
   out += policy_line(declared, std::nullopt);
   if (declared.business_day_offset() != 0) {
     add_named(&out, "date", fmt::format("local date {:+} days", declared.business_day_offset()));

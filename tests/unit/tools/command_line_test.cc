@@ -26,7 +26,12 @@ TEST(CommandLine, HelpBeginsWithExamplesAndNamesEveryVerb) {
     EXPECT_TRUE(contains(help.out, noun.name));
     for (const Verb& verb : noun.verbs) EXPECT_TRUE(contains(help.out, verb.name)) << verb.name;
   }
-  EXPECT_EQ(run({}).out, help.out);
+  for (const auto& words : std::vector<std::vector<std::string>>{{}, {"job"}, {"-o", "json"}}) {
+    const Ran ran = run(words);  // help, but not what was asked for
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_TRUE(contains(ran.err, "Usage: rota ")) << ran.err;
+  }
   EXPECT_EQ(run({"help"}).out, help.out);
   EXPECT_EQ(run({"-h"}).out, help.out);
 }
@@ -181,6 +186,26 @@ TEST(CommandLine, NumbersOutOfBoundsNameTheirOptionAndTheBounds) {
                        "--catch-up-max-runs: 0, must be from 1 to 100000"));
   EXPECT_TRUE(contains(refusal({"job", "enqueue", "q", "k", "--label", "a=1", "--label", "a=2"}),
                        "--label: the key \"a\" is given twice"));
+  EXPECT_EQ(refusal({"queue", "set", "q", "--concurrency", "99999999999999999999"}),
+            "error: INVALID_FIELD: --concurrency: must be 1 to 1000000, or unlimited");
+  EXPECT_EQ(refusal({"queue", "set", "q", "--max-waiting", "99999999999999999999"}),
+            "error: INVALID_FIELD: --max-waiting: must be 1 to 9223372036854775807, or unlimited");
+  EXPECT_TRUE(contains(refusal({"queue", "set", "q", "--concurrency", "9x"}), "is no number"));
+  EXPECT_EQ(refusal({"scheduler", "runs", "s", "--from", "2026-11-30T00:00:00Z", "--to",
+                     "2026-11-29T00:00:00Z"}),
+            "error: INVALID_FIELD: --to: 2026-11-29T00:00:00Z lies before --from "
+            "2026-11-30T00:00:00Z");
+}
+
+TEST(CommandLine, ABadAddressNamesWhereItStands) {
+  setenv("ROTA_ADDRESS", "nonsense", 1);
+  Ran ran = run({"queue", "list"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_TRUE(contains(ran.err, ": ROTA_ADDRESS: 'nonsense' is not HOST:PORT")) << ran.err;
+  ran = run({"queue", "list", "--server", "other"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_TRUE(contains(ran.err, ": --server: 'other' is not HOST:PORT")) << ran.err;
+  unsetenv("ROTA_ADDRESS");
 }
 
 TEST(CommandLine, TheHelpOfANounShowsWholeExamples) {

@@ -111,5 +111,28 @@ TEST(JobView, AnExplanationIsASentenceWithTheNextStep) {
             "SUCCEEDED: it has ended: SUCCEEDED.\n  rota job get a shows its attempts\n");
 }
 
+TEST(JobView, AnExplanationOfAJobThatHasEndedSaysHow) {
+  auto explanation = message<v1::Explanation>(R"(job_id: "a" state: JOB_STATE_DEAD
+                                                 reason: REASON_FINAL)");
+  auto job = message<v1::Job>(R"(id: "a" state: JOB_STATE_DEAD final_reason: "MAX_ATTEMPTS"
+                                 attempt_count: 3 attempts_used: 3 retry { max_attempts: 3 }
+                                 failure { message: "exit 3" })");
+  EXPECT_EQ(explanation_text(explanation, kView, &job),
+            "DEAD: it has ended after 3 of 3 attempts (MAX_ATTEMPTS).\n  last error: exit 3\n"
+            "  rota job redrive a\n  rota job get a shows its attempts\n");
+  job = message<v1::Job>(R"(id: "a" state: JOB_STATE_CANCELLED final_reason: "wrong customer")");
+  EXPECT_EQ(explanation_text(explanation, kView, &job),
+            "CANCELLED: it has ended (wrong customer).\n  rota job get a shows its attempts\n");
+}
+
+TEST(JobView, AnExplanationOfAJobThatWaitsHasItsStartDeadline) {
+  auto explanation = message<v1::Explanation>(R"(job_id: "a" state: JOB_STATE_READY
+      reason: REASON_PAUSED text: "queue 'q' is paused" queue: "q")");
+  EXPECT_FALSE(contains(explanation_text(explanation, kView), "EXPIRED"));
+  put_time(kView.now_ms + 60'000, explanation.mutable_start_deadline());
+  EXPECT_TRUE(contains(explanation_text(explanation, kView), "Z  in 1 min, else it ends EXPIRED\n"))
+      << explanation_text(explanation, kView);
+}
+
 }  // namespace
 }  // namespace rota::cli

@@ -139,5 +139,24 @@ TEST(SchedulerView, ListsShowTicksNextAndPause) {
   EXPECT_TRUE(contains(scheduler_text(scheduler, kView), "paused"));
 }
 
+TEST(SchedulerView, OneShowsAllThatItsJobsAreGiven) {
+  auto scheduler =
+      message<v1::Scheduler>(R"(declaration { id: "s" job { queue: "q" kind: "k" } })");
+  std::string text = scheduler_text(scheduler, kView);
+  for (const char* absent : {"payload", "labels", "priority"}) {
+    EXPECT_FALSE(contains(text, absent)) << text;
+  }
+  auto* job = scheduler.mutable_declaration()->mutable_job();
+  job->mutable_payload()->set_data(R"({"date":"{{business_date}}"})");
+  (*job->mutable_labels())["team"] = "billing";
+  (*job->mutable_labels())["a"] = "1";
+  job->set_priority(7);
+  text = scheduler_text(scheduler, kView);
+  EXPECT_TRUE(contains(text, R"({"date":"{{business_date}}"}  (28 bytes, application/json))"))
+      << text;
+  EXPECT_TRUE(contains(text, "a=1 team=billing")) << text;
+  EXPECT_TRUE(contains(text, "priority   7")) << text;
+}
+
 }  // namespace
 }  // namespace rota::cli
