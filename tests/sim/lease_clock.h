@@ -111,6 +111,7 @@ class LeaseClock {
     const auto it = leases_.find(token);
     return it == leases_.end() ? nullptr : &it->second;
   }
+  const std::map<std::uint64_t, Lease>& all() const { return leases_; }
 
  private:
   static void renew(Lease& lease, std::int64_t mono_ms) {
