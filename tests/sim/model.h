@@ -171,6 +171,7 @@ class Model {
     std::map<std::uint32_t, std::vector<model::QueueSettings>> queue_settings;  // before that
     std::map<std::uint32_t, std::uint64_t> deleted;  // SUCCEEDED ones, by queue
     std::set<std::string> dropped;                   // queues
+    std::set<std::string> cancel_news;               // sessions whose jobs were asked to stop
     // Jobs that were BLOCKED, and the runs whose end they waited for.
     std::map<JobKey, std::set<JobKey>> let_go;
     std::set<std::string> edits;   // schedulers that a command changed

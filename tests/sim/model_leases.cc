@@ -149,9 +149,10 @@ void Model::check_poll(const core::Command& command, const core::LeaseReply& rep
     grants_[reply.jobs.front().token] = std::move(grant);
     return;
   }
-  // Empty is not idle: a call that does not wait is answered empty only if nothing can be granted.
+  // Empty is not idle: a call that does not wait is answered empty only if nothing can be granted,
+  // or to tell of a cancel at once, even when the job has ended by then.
   if (turn.draining || c.wait_ms != 0 || c.caller_deadline_mono_ms != INT64_MAX ||
-      !cancelled.empty() || queue_gone) {
+      !cancelled.empty() || step_.cancel_news.contains(c.session_id) || queue_gone) {
     return;
   }
   for (const std::string& name : c.queues) {
