@@ -56,9 +56,10 @@ void Checker::restore(std::uint64_t token, const Model::LiveLease& live, core::N
   if (live.timeout_ms != model::kNoTimeout) {
     lease.cap_ms = now.mono_ms + std::max(live.granted_ms + live.timeout_ms - wall_ms, live.ttl_ms);
   }
+  lease.jitter_ms = live.ttl_ms / 5;
   const std::int64_t least_ms = std::min(live.ttl_ms, left_ms);
   lease.deadline_ms = now.mono_ms + least_ms;
-  lease.slack_ms = std::min(live.ttl_ms + live.ttl_ms / 5, left_ms) - least_ms;
+  lease.slack_ms = std::min(live.ttl_ms + lease.jitter_ms, left_ms) - least_ms;
   leases_.restore(token, lease);
 }
 
@@ -76,7 +77,7 @@ std::int64_t Checker::overdue_left_ms(const Model::LiveLease& live, std::int64_t
                                     " was overdue at a start, nothing was heard of its worker, "
                                     "and nothing stored says so");
     }
-    overdue_[live.grant] = {wall_ms, last_seq_, false};
+    overdue_[live.grant] = {wall_ms, 0, last_seq_, false};
     return full_ms;
   }
   model::OverdueGrant stored;
@@ -84,12 +85,14 @@ std::int64_t Checker::overdue_left_ms(const Model::LiveLease& live, std::int64_t
     context_.verdict.fail(17, name + " is stored as overdue, and no start found it so");
     return full_ms;
   }
-  if (stored.ends_ms < known->second.found_ms + live.ttl_ms ||
-      stored.ends_ms > known->second.found_ms + full_ms) {
+  const auto given_at = [&](std::int64_t found_ms) {
+    return stored.ends_ms >= found_ms + live.ttl_ms && stored.ends_ms <= found_ms + full_ms;
+  };
+  if (!given_at(known->second.found_ms) && !given_at(known->second.found_before_ms)) {
     context_.verdict.fail(12, name + " was given another end than a ttl after the start");
   }
-  if (deletions_held) {
-    overdue_[live.grant] = {wall_ms, last_seq_, false};
+  if (deletions_held) {  // written anew, which a crash may prevent
+    known->second = {wall_ms, known->second.found_ms, last_seq_, false};
     return full_ms;
   }
   context_.coverage.overdue();

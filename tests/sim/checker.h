@@ -42,8 +42,10 @@ class Checker final : public Watcher {
   // Of a grant that a start found overdue (R5).
   struct Overdue {
     std::int64_t found_ms = 0;  // the wall time of that start
-    core::CommitSeq seq = 0;    // before the batch that says so
-    bool heard = false;         // of its worker, since the last start
+    std::int64_t found_before_ms =
+        0;                    // of the one before, when that one may still be what is stored
+    core::CommitSeq seq = 0;  // before the batch that says so
+    bool heard = false;       // of its worker, since the last start
   };
   void restore(std::uint64_t token, const Model::LiveLease& live, core::Now now,
                std::int64_t wall_ms, std::int64_t left_ms);

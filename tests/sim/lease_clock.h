@@ -30,8 +30,9 @@ class LeaseClock {
     std::int64_t stall_ms = 0;      // of stalls since the last heartbeat
     std::int64_t cap_stall_ms = 0;  // by which slow commits have moved the attempt timeout
     core::CommitSeq granted_seq = 0;
-    std::int64_t slack_ms = 0;  // it may end so much later: the jitter after a start
-    std::uint64_t grant = 0;    // whose lease it is; 0: granted since the start
+    std::int64_t jitter_ms = 0;  // at most, after a start
+    std::int64_t slack_ms = 0;   // it may end so much later
+    std::uint64_t grant = 0;     // whose lease it is; 0: granted since the start
     // Turns that were sealed since it was over, and how many leases were live at the first of them.
     std::size_t overdue_turns = 0;
     std::size_t overdue_among = 0;
@@ -116,6 +117,7 @@ class LeaseClock {
  private:
   static void renew(Lease& lease, std::int64_t mono_ms) {
     lease.deadline_ms = std::min(mono_ms + lease.ttl_ms, lease.cap_ms);
+    lease.slack_ms = lease.jitter_ms;  // of the attempt timeout, which a start extends too
   }
   std::map<std::uint64_t, Lease> leases_;
 };

@@ -102,6 +102,19 @@ void Model::restarted(std::int64_t now_ms, bool deletions_held) {
 
 // ---- a turn
 
+// What a command needs to read may change again and again while it is read; then it gives up and
+// has changed nothing, which shows in that nothing else explains an event. A purge has its own
+// bound.
+bool Model::gave_up(const core::Command& command, const core::ReplyBody& reply) {
+  const auto* error = std::get_if<base::Error>(&reply);
+  if (error == nullptr || error->reason != base::Reason::kOverloaded) return false;
+  if (std::holds_alternative<core::PurgeQueue>(command.body)) return false;
+  if (++given_up_ > 10 && given_up_ * 50 > answers_) {
+    fail(17, std::to_string(given_up_) + " of " + std::to_string(answers_) + " commands gave up");
+  }
+  return true;
+}
+
 void Model::take(const SealedTurn& sealed, const std::map<core::CallId, core::Command>& calls) {
   if (!ok()) return;
   const core::Turn& turn = sealed.turn;
@@ -127,6 +140,8 @@ void Model::take(const SealedTurn& sealed, const std::map<core::CallId, core::Co
     const auto call = calls.find(reply.call);
     if (call == calls.end()) return fail(3, "an answer to a call that was never made, or twice");
     context_.coverage.answered(call->second.body, std::holds_alternative<base::Error>(reply.body));
+    ++answers_;
+    if (gave_up(call->second, reply.body)) continue;
     if (const auto* lease = std::get_if<core::LeaseReply>(&reply.body);
         lease != nullptr && !lease->request_spent &&
         (lease->jobs.empty() || !running_.contains(lease->jobs.front().token))) {

@@ -189,6 +189,7 @@ class Model {
   void fail(int invariant, const std::string& text);
   bool ok() const { return context_.verdict.ok(); }
   std::string at(const JobKey& key) const;
+  bool gave_up(const core::Command& command, const core::ReplyBody& reply);
   Job* find(const JobKey& key);
   Queue* queue(const std::string& name);
   Queue* queue_of(const JobKey& key);
@@ -302,6 +303,8 @@ class Model {
   void compare_scheduler(const std::string& id);
 
   Context& context_;
+  std::uint64_t answers_ = 0;
+  std::uint64_t given_up_ = 0;  // of these
   Step step_;
   Rows rows_;
   std::int64_t now_ = 0;
