@@ -15,7 +15,7 @@ using core::Keyspace;
 
 namespace {
 
-base::Error failed(std::string text) {
+base::Error cannot_accept(std::string text) {
   return base::make_error(base::Reason::kStoreFailed, std::move(text));
 }
 
@@ -27,22 +27,23 @@ base::Status jump_tokens(core::ShardStore& store) {
   core::ReadResult read;
   std::string detail;
   if (store.snapshot_read(spec, &read, &detail) != core::ReadError::kNone) {
-    return failed("the engine's counters cannot be read: " + detail);
+    return cannot_accept("the engine's counters cannot be read: " + detail);
   }
   model::EngineMeta meta;
   if (read.values[0] && !model::decode(*read.values[0], &meta)) {
-    return failed("the record of the engine's counters is damaged");
+    return cannot_accept("the record of the engine's counters is damaged");
   }
   meta.next_token += kTokenJump;
   auto batch = std::make_shared<core::Batch>();
   batch->put(Keyspace::kMeta, model::keys::engine_meta(), model::encode(meta));
   std::promise<base::Status> done;
-  store.commit(std::move(batch), store.last_committed() + 1,
-               [&done](core::CommitSeq, core::Outcome outcome, const std::string& why) {
-                 done.set_value(outcome == core::Outcome::kCommitted
-                                    ? base::Status()
-                                    : failed("the jump of the tokens could not be stored: " + why));
-               });
+  store.commit(
+      std::move(batch), store.last_committed() + 1,
+      [&done](core::CommitSeq, core::Outcome outcome, const std::string& why) {
+        done.set_value(outcome == core::Outcome::kCommitted
+                           ? base::Status()
+                           : cannot_accept("the jump of the tokens could not be stored: " + why));
+      });
   return done.get_future().get();
 }
 

@@ -16,7 +16,7 @@ using core::Keyspace;
 namespace keys = model::keys;
 namespace limits = base::limits;
 
-constexpr int kScanRowsMin = 100;  // most may be none of the prefix
+constexpr int kPrefixRowsMin = 100;  // most may be none of the prefix
 
 }  // namespace
 
@@ -95,7 +95,7 @@ base::Result<SchedulerReader::Page> SchedulerReader::list(const std::string& nam
     core::ReadResult result;
     std::string detail;
     const auto rows = static_cast<std::uint32_t>(
-        std::clamp(room, kScanRowsMin, static_cast<int>(limits::kReadRowsMax)));
+        std::clamp(room, kPrefixRowsMin, static_cast<int>(limits::kReadRowsMax)));
     const core::ReadSpec spec{.gets = {},
                               .scans = {{Keyspace::kScheduler, begin, keys::after_prefix(range),
                                          rows, limits::kReadBytesMax}}};
