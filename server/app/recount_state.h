@@ -115,7 +115,7 @@ class Recount {
   std::map<JobKey, SideRow> sides_;
   std::map<JobKey, GrantRow> grants_;
   std::set<std::uint64_t> overdue_grants_;  // whose own rows were not met yet
-  std::map<JobKey, PointerRow> pointers_;  // by the body's key
+  std::map<JobKey, PointerRow> pointers_;   // by the body's key
 
   std::map<JobKey, std::uint64_t> payloads_;  // expected, with their sizes
   std::set<model::keys::TimerKey> timers_;    // expected

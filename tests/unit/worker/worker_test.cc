@@ -105,7 +105,7 @@ TEST_F(WorkerTest, ThousandsOfJobsEachOnceInFewCalls) {
   EXPECT_TRUE(server_.refused.empty());
   EXPECT_TRUE(server_.live.empty());
   EXPECT_LE(server_.most_finishes_at_once, 1);  // none when lease calls carried them all
-  EXPECT_LE(server_.most_leases_at_once, 2);  // at most one for each half of the slots
+  EXPECT_LE(server_.most_leases_at_once, 2);    // at most one for each half of the slots
   EXPECT_LE(most, kConcurrency);
   EXPECT_LT(server_.finish_calls + static_cast<int>(server_.lease_calls.size()), kJobs / 2);
 }
