@@ -7,6 +7,8 @@
 
 #include <cerrno>
 
+#include "store/data_directory.h"
+
 namespace rota::store {
 
 Ballast::Ballast(const std::string& data_directory, std::uint64_t bytes)
@@ -31,7 +33,7 @@ std::optional<Failure> Ballast::make() {
     return system_failure(error, "reserve " + std::to_string(bytes_) + " bytes for " + path_);
   }
   held_ = bytes_;
-  return sync_directory();
+  return sync_directory(directory_);
 }
 
 std::optional<Failure> Ballast::give_up() {
@@ -39,16 +41,7 @@ std::optional<Failure> Ballast::give_up() {
     return system_failure(errno, "remove " + path_);
   }
   held_ = 0;
-  return sync_directory();
-}
-
-std::optional<Failure> Ballast::sync_directory() const {
-  const int fd = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return system_failure(errno, "open " + directory_);
-  const int error = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  if (error != 0) return system_failure(error, "sync directory " + directory_);
-  return std::nullopt;
+  return sync_directory(directory_);
 }
 
 }  // namespace rota::store

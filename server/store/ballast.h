@@ -32,8 +32,6 @@ class Ballast {
   std::optional<Failure> give_up();
 
  private:
-  std::optional<Failure> sync_directory() const;
-
   std::string directory_;
   std::string path_;
   std::uint64_t bytes_;

@@ -243,6 +243,15 @@ std::optional<std::uint64_t> free_bytes_at(const std::string& path) {
   return static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize;
 }
 
+std::optional<Failure> sync_directory(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return system_failure(errno, "open " + path);
+  const int error = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  if (error != 0) return system_failure(error, "sync directory " + path);
+  return std::nullopt;
+}
+
 std::optional<Failure> DataDirectory::sync_entries() const {
   if (::fsync(directory_) != 0) return system_failure(errno, "sync directory " + path_);
   return std::nullopt;

@@ -69,6 +69,9 @@ class DataDirectory {
 // What the file system of a directory has left for this process; nullopt when it does not say.
 std::optional<std::uint64_t> free_bytes_at(const std::string& path);
 
+// Makes entries of any directory durable that were created, renamed or removed.
+std::optional<Failure> sync_directory(const std::string& path);
+
 // A random (version 4) UUID.
 std::string new_store_id();
 

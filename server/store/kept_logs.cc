@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/kept_logs.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
+#include "store/data_directory.h"
 #include "store/log_scan.h"
 
 namespace rota::store {
@@ -18,15 +15,6 @@ namespace {
 
 Failure failed(const std::error_code& error, const std::string& what) {
   return system_failure(error.value(), what);
-}
-
-std::optional<Failure> sync_directory(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return system_failure(errno, "open " + path);
-  const int error = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  if (error != 0) return system_failure(error, "sync directory " + path);
-  return std::nullopt;
 }
 
 }  // namespace

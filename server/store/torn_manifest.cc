@@ -11,6 +11,8 @@
 #include <sstream>
 #include <utility>
 
+#include "store/data_directory.h"
+
 namespace rota::store {
 
 namespace fs = std::filesystem;
@@ -40,15 +42,6 @@ std::optional<Failure> write_synced(const std::string& path, const std::string& 
   if (error == 0 && ::fsync(fd) != 0) error = errno;
   ::close(fd);
   if (error != 0) return system_failure(error, "write " + path);
-  return std::nullopt;
-}
-
-std::optional<Failure> sync_directory(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return system_failure(errno, "open " + path);
-  const int error = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  if (error != 0) return system_failure(error, "sync directory " + path);
   return std::nullopt;
 }
 
