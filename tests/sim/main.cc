@@ -3,7 +3,9 @@
 // rota-sim: runs seeds of the simulator.
 //
 //   rota-sim --seed N [--trace] [--steps N] [--drop LIST] [--clients N] [--workers N]
-//   rota-sim --seeds N | --minutes M [--first N] [--jobs J]
+//   rota-sim --seeds N | --minutes M [--first N] [--jobs J] [--until-broken]
+//
+// --until-broken ends with the first seed that breaks something, and does not shrink it.
 //
 // Exit code 0: nothing was broken; 1: an invariant was, a run did not repeat bit for bit, or a run
 // of 5 minutes or more reached some place never; 2: bad arguments.
@@ -12,6 +14,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -37,6 +40,7 @@ struct Arguments {
   std::uint64_t first = 1;
   std::uint64_t jobs = 1;
   bool trace = false;
+  bool until_broken = false;
   Reduction reduction;
 };
 
@@ -57,6 +61,10 @@ bool parse(int argc, char** argv, Arguments* out) {
     const std::string_view name = argv[i];
     if (name == "--trace") {
       out->trace = true;
+      continue;
+    }
+    if (name == "--until-broken") {
+      out->until_broken = true;
       continue;
     }
     if (i + 1 >= argc) return false;
@@ -92,6 +100,15 @@ bool parse(int argc, char** argv, Arguments* out) {
   return out->seed || out->seeds > 0 || out->minutes > 0;
 }
 
+// The engine ends the process rather than write what cannot be: the seed must not go with it.
+std::string last_words;
+
+void say_last_words(int signal) {
+  if (write(STDOUT_FILENO, last_words.data(), last_words.size()) < 0) _exit(1);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
 void report(std::uint64_t seed, const Reduction& reduction, const Violation& violation,
             bool may_shrink) {
   std::printf("\nVIOLATION of I%d by seed %llu at step %llu: %s\n", violation.invariant,
@@ -115,6 +132,9 @@ void report(std::uint64_t seed, const Reduction& reduction, const Violation& vio
 
 void run_seed(std::uint64_t seed, const Arguments& arguments, Totals* totals) {
   const Profile profile = Profile::draw(seed, arguments.reduction);
+  const std::string number = std::to_string(seed);
+  last_words = "\nthe engine ended the process in seed " + number + "\nreplay: rota-sim --seed " +
+               number + " --trace" + arguments_of(arguments.reduction) + "\n";
   const RunResult result = run_once(profile, arguments.trace);
   ++totals->seeds;
   totals->steps += result.steps;
@@ -122,7 +142,8 @@ void run_seed(std::uint64_t seed, const Arguments& arguments, Totals* totals) {
   if (result.violation) {
     ++totals->broken;
     // The first few in full; a fault that breaks many seeds is the same one.
-    report(seed, arguments.reduction, *result.violation, totals->broken <= 3);
+    report(seed, arguments.reduction, *result.violation,
+           totals->broken <= 3 && !arguments.until_broken);
   }
   if (seed % kTwiceEvery != 0 && !arguments.seed) return;
   if (arguments.trace) return;
@@ -144,6 +165,7 @@ Totals run_range(const Arguments& arguments, std::uint64_t offset) {
     if (arguments.seeds > 0 && i >= arguments.seeds) break;
     if (arguments.minutes > 0 && seconds_since(begin) >= arguments.minutes * 60) break;
     run_seed(arguments.first + i, arguments, &totals);
+    if (arguments.until_broken && totals.broken > 0) break;
   }
   return totals;
 }
@@ -206,9 +228,11 @@ int main(int argc, char** argv) {
     std::fprintf(stderr,
                  "usage: rota-sim --seed N [--trace] [--steps N] [--drop LIST] [--clients N] "
                  "[--workers N]\n"
-                 "       rota-sim --seeds N | --minutes M [--first N] [--jobs J]\n");
+                 "       rota-sim --seeds N | --minutes M [--first N] [--jobs J] "
+                 "[--until-broken]\n");
     return 2;
   }
+  std::signal(SIGABRT, say_last_words);
   const auto begin = Clock::now();
   Totals totals;
   bool good = true;

@@ -92,6 +92,9 @@ TEST(Sim, CoverageNamesWhatWasNotReached) {
 }
 
 // ---- the simulator is worth something only if it finds what is wrong
+//
+// Here what the engine says is changed, one check of the simulator at a time. Mistakes inside the
+// engine and around it are planted by tools/mutation (server/base/mistakes.inc).
 
 std::shared_ptr<core::Batch> copy_without(const core::Batch& batch, core::Keyspace keyspace) {
   auto out = std::make_shared<core::Batch>();
