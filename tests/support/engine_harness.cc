@@ -124,6 +124,10 @@ bool EngineHarness::seal() {
   tell(core::input::Seal{now_});
   core::Turn turn = engine_->seal(now_);
   if (watcher_ != nullptr) watcher_->sealed(turn);
+  for (const core::Reply& reply : turn.replies) {
+    EXPECT_TRUE(!reply.immediate || std::holds_alternative<core::HeartbeatReply>(reply.body))
+        << "leaves before what it saw is durable: " << describe(reply.body);
+  }
   more_ = turn.more;
   wake_mono_ms_ = turn.wake_mono_ms;
   wake_wall_ms_ = turn.wake_wall_ms;

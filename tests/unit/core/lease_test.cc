@@ -340,6 +340,32 @@ TEST(Lease, OrderHoldsBeyondTheWindow) {
 }
 
 // "Empty is not idle": a call that does not wait still waits for the refill under way.
+// The page begins behind the old end of the window; what the burst pushes out lies before it.
+TEST(Lease, ABurstThatEvictsWhileAPageIsReadLosesNobody) {
+  core::EngineOptions options;
+  options.window_rows = 4;
+  options.page_rows = 4;
+  EngineHarness h(options);
+  h.queue("q");
+  for (int i = 0; i < 12; ++i) h.enqueue(job());
+  EXPECT_EQ(h.lease(lease({"q"}, 4)).jobs.size(), 4U);
+  const auto call = h.send(poll({"q"}));
+  h.seal();
+  ASSERT_EQ(h.reads_open(), 1U);
+  for (int i = 0; i < 6; ++i) h.send(enqueue(with_priority(200)));
+  h.seal();
+  h.settle();
+  auto last = h.take_as<core::LeaseReply>(call).jobs.at(0);
+  EXPECT_EQ(last.priority, 200);
+  for (int i = 0; i < 5; ++i) {
+    const auto next = h.take_job("q");
+    EXPECT_EQ(next.priority, 200);
+    EXPECT_EQ(next.key.seq, last.key.seq + 1);
+    last = next;
+  }
+  EXPECT_EQ(h.take_job("q").priority, 100);
+}
+
 TEST(Lease, WaitZeroIsNotAnsweredEmptyWhileRowsAreOnDisk) {
   core::EngineOptions options;
   options.window_rows = 1;

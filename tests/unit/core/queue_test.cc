@@ -269,6 +269,31 @@ TEST(DeleteQueue, KeysOfItsDeadJobsAreFreed) {
   EXPECT_EQ(h.rows(Keyspace::kLedger), 0U);
 }
 
+// Its rows go in slices, and meanwhile its keys are free: the entry may be another job's by then.
+TEST(DeleteQueue, AKeyThatAnotherJobHasTakenSinceStays) {
+  EngineHarness h;
+  h.queue("q");
+  h.queue("old");
+  auto keyed = job("old");
+  keyed.key_scope = "invoices";
+  keyed.business_key = "k";
+  h.enqueue(keyed);
+  h.finish(h.take_job("old"), failed(false));
+  h.send(core::DeleteQueue{"old"});
+  keyed.queue = "q";
+  const auto call = h.send(enqueue(keyed));  // before anything of the queue is swept
+  h.settle();
+  h.advance(10'000);
+  const auto answer = h.take_as<core::EnqueueReply>(call);
+  const auto* owner = std::get_if<core::EnqueuedJob>(&answer.items.at(0));
+  ASSERT_NE(owner, nullptr);
+  EXPECT_TRUE(owner->created);
+  EXPECT_EQ(h.rows(Keyspace::kLedger), 1U);
+  const auto again = h.enqueue(keyed);
+  EXPECT_FALSE(again.created);
+  EXPECT_EQ(again.key, owner->key);
+}
+
 // ---- explain
 
 core::ExplainReply why(EngineHarness& h, const core::JobKey& key) {

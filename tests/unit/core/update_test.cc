@@ -219,6 +219,28 @@ TEST(Delayed, ManyBeyondTheTimerWindow) {
   EXPECT_EQ(h.rows(Keyspace::kTimer), 0U);
 }
 
+// None in memory and the next one on the disk, far away: nothing else wakes the engine until it is
+// due (a sweep does so each full minute).
+TEST(Delayed, TheFirstBeyondAnEmptyTimerWindowIsOnTime) {
+  core::EngineOptions options;
+  options.timer_window_rows = 2;
+  options.page_rows = 1;
+  EngineHarness h(options);
+  h.queue("q");
+  for (const std::int64_t due_ms : {1'000, 30'000, 57'000}) h.enqueue(delayed(h, due_ms));
+  const std::int64_t due_ms = h.wall_ms() + 57'000;
+  h.crash();
+  h.advance(50'000);
+  EXPECT_EQ(h.engine().stats().timer_rows, 0U);
+  for (int i = 0; i < 2; ++i) h.take_job("q");
+  const auto call = h.send(poll({"q"}, 20'000));
+  h.advance(20'000);
+  EXPECT_EQ(h.take_as<core::LeaseReply>(call).jobs.size(), 1U);
+  ASSERT_FALSE(h.events.empty());
+  EXPECT_EQ(h.events.back().kind, core::JobEvent::Kind::kGranted);
+  EXPECT_EQ(h.events.back().at_ms, due_ms);
+}
+
 TEST(Delayed, ManyDueAtOnceComeInBoundedTurns) {
   core::EngineOptions options;
   options.max_timers_per_turn = 7;

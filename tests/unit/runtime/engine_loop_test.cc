@@ -268,6 +268,25 @@ TEST_F(EngineLoopTest, AGrantThatCouldNotBeHandedOverGoesBack) {
   EXPECT_EQ(engine_.abandoned_[0].leases[0].token, 11U);
 }
 
+// Whoever took the answer may be at work already: whatever the transport says later, only a repeat
+// or the end of the lease decides.
+TEST_F(EngineLoopTest, AGrantThatWasHandedOverStaysThoughItsCallIsCancelledLater) {
+  start();
+  const auto poll = submit(core::LeaseJobs{.session_id = "s"}, "poll");
+  ASSERT_TRUE(poll);
+  ASSERT_TRUE(engine_.wait([&] { return engine_.parked_.size() == 1; }));
+  executor_.let_through();
+  on_loop([&] { engine_.grant(*poll, granted(5, 13)); });
+  ASSERT_TRUE(submit(core::ExplainJob{}, "turn"));
+  ASSERT_TRUE(logged_within(2));
+  loop_->cancel(*poll);
+  // Closing commands, as a grant that is given back would be one, go before this.
+  ASSERT_TRUE(submit(core::ExplainJob{}, "after"));
+  ASSERT_TRUE(logged_within(3));
+  EXPECT_TRUE(engine_.wait([&] { return engine_.abandoned_.empty() && engine_.dropped_.empty(); }));
+  EXPECT_THAT(log(), Contains("poll leased 1"));
+}
+
 TEST_F(EngineLoopTest, ALargePayloadIsReadBeforeTheLeaseReplyLeaves) {
   executor_.let_through();
   const model::JobKey key{.queue = 1, .priority = 100, .seq = 3};

@@ -50,7 +50,11 @@ Error replaced() {
 struct LeaseLoopTest : testing::Test {
   LeaseLoopTest()
       : loop(port, {.queues = {"q"}, .concurrency = 10, .ttl = Millis(30'000)},
-             {.granted = [this](LeaseReply reply, BootTime) { granted += reply.grants.size(); },
+             {.granted =
+                  [this](LeaseReply reply, BootTime sent) {
+                    granted += reply.grants.size();
+                    counted_from = sent;
+                  },
               .wake = [] {},
               .ended = [this] { ended = true; },
               .carry = [this](BootTime) { return carry(); }},
@@ -71,12 +75,40 @@ struct LeaseLoopTest : testing::Test {
 
   HeldPort port;
   std::size_t granted = 0;
+  BootTime counted_from{};
   std::size_t outcomes = 0;
   int asked = 0;
   std::vector<Result<std::vector<Result<Ok>>>> settled;
   bool ended = false;
   LeaseLoop loop;
 };
+
+// The server counts from its receipt of the call, which is later; an answer may lie about for long.
+TEST_F(LeaseLoopTest, ALeaseIsCountedFromWhenItsCallLeftNotFromItsAnswer) {
+  const BootTime first = BootClock::now() - Millis(30'000);
+  loop.step(first);
+  LeaseReply late;
+  late.grants.push_back({.job_id = "j", .fencing_token = 7});
+  port.calls.at(0).done(std::move(late));
+  ASSERT_EQ(granted, 1U);
+  EXPECT_EQ(counted_from, first);
+}
+
+// A repeat renews what the first call brought: its leases begin when the repeat left.
+TEST_F(LeaseLoopTest, WhatARepeatBringsIsCountedFromWhenTheRepeatLeft) {
+  const BootTime first = BootClock::now() - Millis(60'000);
+  loop.step(first);
+  port.calls.at(0).done(error_of(Code::kUnavailable, ""));
+  const BootTime again = BootClock::now() + Millis(60'000);  // behind any pause
+  loop.step(again);
+  ASSERT_EQ(port.calls.size(), 2U);
+  EXPECT_EQ(port.calls[1].call.request_id, port.calls[0].call.request_id);
+  LeaseReply brings;
+  brings.grants.push_back({.job_id = "j", .fencing_token = 7});
+  port.calls[1].done(std::move(brings));
+  ASSERT_EQ(granted, 1U);
+  EXPECT_EQ(counted_from, again);
+}
 
 TEST_F(LeaseLoopTest, StopEndsAParkedPollByARepeatThatDoesNotWait) {
   step();
