@@ -3,6 +3,7 @@
 
 option(ROTA_WARNINGS_AS_ERRORS "A warning fails the build" ON)
 option(ROTA_FUZZ "Make the targets of tests/fuzz fuzzers instead of replays; needs clang" OFF)
+option(ROTA_MUTATION "Known mistakes can be planted at start (server/base/mutation.h); never ship it" OFF)
 set(ROTA_SANITIZE "" CACHE STRING "Value of -fsanitize: empty, address,undefined or thread")
 
 find_program(ROTA_CCACHE ccache)
@@ -49,6 +50,10 @@ endif()
 if(ROTA_FUZZ)
   # Everything of ours counts its edges; the main() comes to the fuzzers alone (tests/fuzz).
   add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+if(ROTA_MUTATION)
+  add_compile_definitions(ROTA_MUTATION)
+  install(CODE "message(FATAL_ERROR \"a build with mistakes in it is not installed\")")
 endif()
 add_link_options(-Wl,-z,relro,-z,now -Wl,--as-needed)
 

@@ -7,11 +7,13 @@
 #include <type_traits>
 
 #include "base/limits.h"
+#include "base/mutation.h"
 #include "core/damage.h"
 #include "core/engine_impl.h"
 
 namespace rota::core {
 namespace {
+using base::Mistake;
 using base::limits::kBatchBytesMax;
 constexpr int kBatchOpsMax = 50'000;
 // What timers, expiries and ticks may add to a batch that commands have filled.
@@ -43,7 +45,9 @@ void EngineImpl::advance_time(Now now) {
   now_.mono_ms = std::max(now_.mono_ms, now.mono_ms);
   now_.wall_ms = std::max(now_.wall_ms, now.wall_ms);
   if (stepped) {
-    hold_deletions(now_.wall_ms, base::limits::kDeletionHoldMs);
+    if (!planted(Mistake::kRetireAfterJump)) {
+      hold_deletions(now_.wall_ms, base::limits::kDeletionHoldMs);
+    }
     hold_schedulers_until_mono_ms_ = now_.mono_ms + base::limits::kSchedulerHoldMs;
   }
 }
@@ -213,6 +217,8 @@ void EngineImpl::reply(CallId call, ReplyBody body) {
   Reply r;
   r.call = call;
   r.body = std::move(body);
+  r.immediate =
+      planted(Mistake::kQuerySeesUncommitted) && std::holds_alternative<ExplainReply>(r.body);
   replies_.push_back(std::move(r));
 }
 
@@ -366,7 +372,8 @@ void EngineImpl::plan_wake(Turn* turn) {
   // jobs get stuck for ever.
   if (!timers_.empty()) {
     wall(timers_.front_key().due_ms);
-  } else if (!timers_.covers_all() && !timers_.refill_open()) {
+  } else if (!timers_.covers_all() && !timers_.refill_open() &&
+             !planted(Mistake::kNoWakeForEmptyTimers)) {
     wall(timers_.covers_none() ? now_.wall_ms : timers_.limit().due_ms);
   }
   wall(book_.next_due_ms());

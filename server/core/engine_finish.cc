@@ -6,12 +6,14 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/limits.h"
+#include "base/mutation.h"
 #include "core/engine_impl.h"
 #include "model/job_id.h"
 
 namespace rota::core {
 
 namespace keys = model::keys;
+using base::Mistake;
 using base::limits::kUncountedGrantsMax;
 using model::AttemptOutcome;
 
@@ -183,6 +185,9 @@ void EngineImpl::expire_leases() {
       watch(lease);
       continue;
     }
+    if (planted(Mistake::kFreeSlotTwice)) {
+      count(*queue_of(lease.key), JobState::kRunning, -1, lease.priority, lease.key.seq);
+    }
     AttemptEnd end;
     const bool timed_out = lease.deadline_mono_ms >= lease.cap_mono_ms;
     end.outcome = timed_out ? AttemptOutcome::kTimedOut : AttemptOutcome::kLost;
@@ -202,7 +207,9 @@ bool EngineImpl::on(const FinishJobs& c, const Command& cmd, Lookup& look) {
   for (std::size_t i = 0; i < c.items.size(); ++i) {
     const FinishItem& item = c.items[i];
     auto it = leases_.find(item.lease.key);
-    if (item.invalid || (it != leases_.end() && it->second.token == item.lease.token)) continue;
+    const bool live = it != leases_.end() && (it->second.token == item.lease.token ||
+                                              planted(Mistake::kSkipTokenComparison));
+    if (item.invalid || live) continue;
     stale[i] = finish_stale(item, look);
   }
   if (!look.complete()) return false;
@@ -309,6 +316,7 @@ std::optional<std::variant<FinishedJob, Error>> EngineImpl::finish_stale(const F
                                                                          Lookup& look) {
   JobView view;
   if (!view_job(item.lease.key, look, &view)) return std::nullopt;
+  if (planted(Mistake::kFinishAfterRegrant) && view.lease) return finish_live(*view.lease, item);
   const std::vector<model::Attempt>* history = nullptr;
   if (view.where == JobView::Where::kFinal) history = &view.final_record.history;
   if (view.where == JobView::Where::kLive && view.side) history = &view.side->history;

@@ -6,11 +6,13 @@
 
 #include "base/hash.h"
 #include "base/limits.h"
+#include "base/mutation.h"
 #include "core/engine_impl.h"
 
 namespace rota::core {
 
 namespace keys = model::keys;
+using base::Mistake;
 using base::limits::kPollDeadlineMarginMsMin;
 
 namespace {
@@ -420,6 +422,7 @@ void EngineImpl::forget_overdue(GrantState& grant) {
 void EngineImpl::renew(Lease& lease, std::int64_t ttl_ms) {
   forget_overdue(*lease.grant);
   lease.deadline_mono_ms = std::min(now_.mono_ms + ttl_ms, lease.cap_mono_ms);
+  if (planted(Mistake::kRenewPastCap)) lease.deadline_mono_ms = now_.mono_ms + ttl_ms;
   if (lease.deadline_mono_ms < lease.watched_mono_ms) watch(lease);
 }
 

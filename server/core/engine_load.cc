@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "base/mutation.h"
 #include "core/damage.h"
 #include "core/engine_impl.h"
 #include "model/bytes.h"
@@ -118,6 +119,7 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
     auto it = counters.find(number);
     if (it == counters.end()) return damaged("queue \"" + q->queue.name + "\" has no counters");
     q->counters = std::move(it->second);
+    if (planted(base::Mistake::kForgetLimitAtRestart)) q->queue.settings.concurrency_limit.reset();
     if (!q->counters.conserved()) {
       return damaged("counters of queue \"" + q->queue.name + "\" do not add up");
     }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/limits.h"
+#include "base/mutation.h"
 #include "core/engine_impl.h"
 #include "core/job_page.h"
 
@@ -77,7 +78,9 @@ void EngineImpl::take_page(std::uint32_t number, const std::string& begin, const
   QueueState& q = *it->second;
   Window<JobKey, ReadyJob>& w = q.window;
   want_match(q);
-  if (!w.accept_page() || w.covers_none() != from_none || (!from_none && w.limit() != from)) {
+  const bool moved =
+      !w.accept_page() || w.covers_none() != from_none || (!from_none && w.limit() != from);
+  if (moved && !planted(base::Mistake::kKeepStalePage)) {
     w.abandon_refill();
     return;
   }

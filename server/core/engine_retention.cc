@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "base/mutation.h"
 #include "core/damage.h"
 #include "core/engine_impl.h"
 
@@ -378,7 +379,9 @@ void EngineImpl::sweep_dropped() {
           model::LedgerEntry entry;
           if (!model::decode(*entry_row, &entry)) damaged_row(Keyspace::kLedger, ledger_key);
           // Only what this job still owns.
-          if (entry.state == model::LedgerState::kHeld && entry.job == *keys::parse_job(key)) {
+          const bool own =
+              entry.job == *keys::parse_job(key) || planted(base::Mistake::kFreeForeignKey);
+          if (entry.state == model::LedgerState::kHeld && own) {
             held.push_back(std::move(ledger_key));
           }
         }

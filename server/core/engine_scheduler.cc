@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "base/mutation.h"
 #include "core/damage.h"
 #include "core/engine_impl.h"
 #include "core/request_answers.h"
@@ -78,7 +79,9 @@ void SchedulerBook::unplan(Entry& entry) {
 void SchedulerBook::plan_next(const Name& name, Entry& entry) {
   unplan(entry);
   if (!entry.declared || entry.scheduler.paused || !entry.schedule || entry.busy) return;
-  const auto next_ms = entry.schedule->next_after(entry.state.cursor_ms);
+  const bool from_clock = planted(base::Mistake::kTickFromClock);
+  const auto next_ms =
+      entry.schedule->next_after(from_clock ? engine_.now_.wall_ms : entry.state.cursor_ms);
   if (!next_ms) return;
   entry.due = Due{std::max(*next_ms, engine_.now_.wall_ms), round_, name};
   due_.insert(*entry.due);

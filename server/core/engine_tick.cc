@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/limits.h"
+#include "base/mutation.h"
 #include "core/damage.h"
 #include "core/engine_impl.h"
 #include "core/schedule/template.h"
@@ -14,6 +15,7 @@
 namespace rota::core {
 
 namespace keys = model::keys;
+using base::Mistake;
 
 namespace {
 
@@ -60,6 +62,10 @@ std::uint32_t SchedulerBook::process(const Name& name, Entry& entry) {
   planned->plan = plan_ticks(*entry.schedule, settings.catch_up, input);
   planned->generation = entry.scheduler.generation;
   planned->version = entry.scheduler.version;
+  if (planted(Mistake::kCursorOutsideBatch)) {
+    entry.state.cursor_ms = planned->plan.cursor_ms;
+    touch(entry);
+  }
   planned->cursor_ms = entry.state.cursor_ms;
   const model::JobTemplate& job = settings.job;
   for (const TickAction& action : planned->plan.actions) {
@@ -159,7 +165,9 @@ void SchedulerBook::fire(Entry& entry, const FireTick& tick, const model::Ledger
   const TemplateValues values = entry.schedule->template_values(tick.nominal_ms);
   EngineImpl::NewJob job;
   job.priority = t.priority;
-  if (blocked) job.blocker = model::scheduler_blocker(s.name_space, s.id);
+  if (blocked && !planted(Mistake::kWaitOneReady)) {
+    job.blocker = model::scheduler_blocker(s.name_space, s.id);
+  }
   job.body.kind = t.kind;
   job.body.content_type = t.content_type;
   job.body.payload = render_template(t.payload, values);

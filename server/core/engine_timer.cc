@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/mutation.h"
 #include "core/damage.h"
 #include "core/engine_impl.h"
 
@@ -83,6 +84,9 @@ bool EngineImpl::fire(const TimerKey& timer, Lookup& look, bool apply) {
   if (timer.kind == TimerKind::kPromote) {
     if (view.state != JobState::kScheduled || view.side->due_ms != timer.due_ms) return true;
     to_ready(take_job(timer.job, view), JobState::kScheduled);
+    if (planted(base::Mistake::kPromoteTwice)) {
+      to_ready(take_job(timer.job, view), JobState::kScheduled);
+    }
     return true;
   }
   const std::int64_t deadline = view.side && view.side->start_deadline_ms

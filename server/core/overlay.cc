@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/overlay.h"
 
+#include "base/mutation.h"
+
 namespace rota::core {
 
 std::shared_ptr<const Batch> Overlay::seal(CommitSeq seq) {
   if (open_->empty()) return nullptr;
   std::shared_ptr<const Batch> sealed = std::move(open_);
   open_ = std::make_shared<Batch>();
-  if (!pins_.empty()) {
+  if (!pins_.empty() && !planted(base::Mistake::kDropOverlay)) {
     kept_.push_back({seq, sealed});
     kept_bytes_ += sealed->bytes();
   }

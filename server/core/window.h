@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "absl/container/btree_map.h"
+#include "base/mutation.h"
 
 namespace rota::core {
 
@@ -99,8 +100,10 @@ class Window {
   void drop_tail(std::size_t rows) {
     while (inside_.size() > rows) {
       auto last = std::prev(inside_.end());
-      limit_ = last->first;
-      all_ = none_ = false;
+      if (!planted(base::Mistake::kLoseWindowTail)) {
+        limit_ = last->first;
+        all_ = none_ = false;
+      }
       discharge(inside_bytes_, last->second.bytes);
       inside_.erase(last);
       ++evictions_;

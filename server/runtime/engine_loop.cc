@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "base/fail_point.h"
+#include "base/mutation.h"
 
 namespace rota::runtime {
 
+using base::Mistake;
 using base::Reason;
 using core::CallId;
 using core::Pressure;
@@ -517,7 +519,10 @@ void EngineLoop::issue_reads(std::vector<core::ReadIssue> reads) {
 // ---- answers --------------------------------------------------------------------------------
 
 void EngineLoop::release_durable() {
-  while (!held_.empty() && held_.front().seq <= durable_ && !failed()) {
+  const auto durable = [this](const core::Turn& turn) {
+    return turn.seq <= durable_ || planted(Mistake::kReplyBeforeCommit);
+  };
+  while (!held_.empty() && durable(held_.front()) && !failed()) {
     core::Turn turn = std::move(held_.front());
     held_.pop_front();
     if (!turn.events.empty() && on_events_) on_events_(turn.events);
@@ -549,7 +554,8 @@ void EngineLoop::answer(core::Reply reply) {
 
 void EngineLoop::deliver(Call call, core::Reply reply) {
   const std::vector<core::LeaseRef> leases = granted(reply);
-  if (call.reply(std::move(reply)) == Delivery::kCallerGone) take_back(call.session_id, leases);
+  const bool gone = call.reply(std::move(reply)) == Delivery::kCallerGone;
+  if (gone || planted(Mistake::kTakeBackAfterReply)) take_back(call.session_id, leases);
   call_ended();
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/mutation.h"
 #include "internal/clock.h"
 
 namespace rota::internal {
@@ -98,7 +99,8 @@ void LeaseLoop::send(LeaseCall call, int number, BootTime now, Carried carried) 
     // Whatever becomes of the poll: also an answer that comes too late for it settles its outcomes.
     if (carries && answer) settle(std::move(answer->finished));
     if (carries && !answer) settle(answer.error());
-    on_answer(number, now, carries, std::move(answer));
+    const BootTime sent = planted(base::Mistake::kLeaseFromReceipt) ? BootClock::now() : now;
+    on_answer(number, sent, carries, std::move(answer));
   });
 }
 
