@@ -4,10 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "support/seeded.h"
 
 namespace rota::soak {
 
@@ -25,9 +26,8 @@ inline constexpr std::string_view kBroken = "broken";  // fails for good
 
 inline bool must_succeed(std::string_view kind) { return kind != kDoomed && kind != kBroken; }
 
-using Random = std::mt19937_64;
-// Evenly from 0 to below `n`; the same on every machine, unlike the library's distributions.
-inline std::uint64_t below(Random& random, std::uint64_t n) { return random() % n; }
+using support::below;
+using support::Random;
 
 struct Kill {
   double at = 0;  // share of the round's progress, 0 to 1

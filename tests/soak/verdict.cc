@@ -9,8 +9,6 @@
 namespace rota::soak {
 namespace {
 
-constexpr std::size_t kShown = 20;
-
 struct Expected {
   std::string kind, key;
   int created = 0;  // answers that said so
@@ -159,10 +157,6 @@ void judge_counters(const Figures& figures, const v1::QueueCounters& counters,
 }
 
 }  // namespace
-
-void Contradictions::add(std::string text) {
-  if (++count_ <= kShown) shown_.push_back(std::move(text));
-}
 
 Figures judge(const std::vector<Acknowledged>& acknowledged, const std::vector<v1::Job>& jobs,
               const v1::QueueCounters& counters, Contradictions* contradictions) {

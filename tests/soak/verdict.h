@@ -10,21 +10,11 @@
 #include "rota/v1/job.pb.h"
 #include "rota/v1/queue.pb.h"
 #include "soak/submitter.h"
+#include "support/contradictions.h"
 
 namespace rota::soak {
 
-// One sentence for each promise that does not hold.
-class Contradictions {
- public:
-  void add(std::string text);
-  bool none() const { return count_ == 0; }
-  std::uint64_t count() const { return count_; }
-  const std::vector<std::string>& shown() const { return shown_; }  // the first ones
-
- private:
-  std::uint64_t count_ = 0;
-  std::vector<std::string> shown_;
-};
+using support::Contradictions;
 
 // What was done to a round. A round without its faults shows nothing.
 struct Conduct {
