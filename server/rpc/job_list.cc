@@ -103,6 +103,18 @@ bool matches_record(const v1::JobFilter& filter, const Record& record) {
          matches_text(filter.scheduler_id(), record.scheduler_id);
 }
 
+// Whether the end that commit `seq` made is the job's last one: a job that was redriven and has
+// died again stands in the index rows of both deaths, until retention takes the first.
+bool ended_last_in(std::uint64_t seq, const JobRows& rows) {
+  const std::vector<model::Attempt>* history = nullptr;
+  if (rows.final_record) {
+    history = &rows.final_record->history;
+  } else if (rows.side) {
+    history = &rows.side->history;
+  }
+  return history == nullptr || history->empty() || history->back().ended_seq <= seq;
+}
+
 bool matches(const v1::JobFilter& filter, const JobRows& rows) {
   if (rows.final_record) return matches_record(filter, *rows.final_record);
   return rows.body && matches_record(filter, *rows.body);
@@ -332,7 +344,8 @@ class JobLister {
   base::Result<bool> take_index_row(JobState state, const std::string& key,
                                     const std::string& value) {
     std::vector<JobKey> ended;
-    if (!model::decode_job_keys(value, &ended))
+    const auto index = keys::parse_final_index(key);
+    if (!index || !model::decode_job_keys(value, &ended))
       return damaged_row(reader_.store_, Keyspace::kFinal, key);
     const std::size_t first = position_.key == key ? position_.offset : 0;
     position_.key = key;
@@ -350,7 +363,8 @@ class JobLister {
       budget_ -= static_cast<int>(count);
       for (const auto& job : *jobs) {
         // A redriven job has left the state; its index row goes by retention.
-        if (state_of(job.rows) != state || add(job)) continue;
+        if (state_of(job.rows) != state || !ended_last_in(index->seq, job.rows)) continue;
+        if (add(job)) continue;
         while (!(ended[at] == job.rows.key)) ++at;
         position_.offset = static_cast<std::uint32_t>(at);
         return false;

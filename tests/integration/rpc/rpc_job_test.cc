@@ -236,6 +236,33 @@ TEST_F(RpcJobTest, DeadJobIsRedrivenWithItsHistory) {
   EXPECT_EQ(reason_of(refused(jobs(), &Jobs::RedriveJob, redrive)), "INVALID_FIELD");
 }
 
+// Each of its deaths has a row in the index of ended jobs.
+TEST_F(RpcJobTest, AJobThatDiedSeveralTimesIsListedOnce) {
+  make_queue("q");
+  const auto id = enqueue("q");
+  for (const int deaths : {1, 2, 3}) {
+    v1::FinishJobsRequest failed;
+    failed.set_session_id(session);
+    auto* item = failed.add_items();
+    item->mutable_lease()->set_job_id(id);
+    item->mutable_lease()->set_fencing_token(lease("q").jobs(0).fencing_token());
+    item->mutable_outcome()->mutable_failure()->mutable_failure()->set_message("exit 3");
+    item->mutable_outcome()->mutable_failure()->set_not_retryable(true);
+    EXPECT_EQ(ok(workers(), &Workers::FinishJobs, failed).results(0).job().state(),
+              v1::JOB_STATE_DEAD);
+    v1::JobFilter filter;
+    filter.set_queue("q");
+    for (const int page_size : {1, 10}) {
+      const auto listed = list(filter, page_size);
+      ASSERT_EQ(listed.size(), 1U) << deaths;
+      EXPECT_EQ(listed[0].id(), id);
+    }
+    v1::RedriveJobRequest redrive;
+    redrive.set_job_id(id);
+    EXPECT_EQ(ok(jobs(), &Jobs::RedriveJob, redrive).state(), v1::JOB_STATE_READY);
+  }
+}
+
 TEST_F(RpcJobTest, ListingShowsEachJobOnceWhateverThePageSize) {
   make_queue("q");
   make_queue("other");
