@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run of the black box did and saw: every invocation with its answer, every execution of a
+// handler, and what the server lists when all is over. Append-only; each actor writes its own part
+// and the parts are joined at the end. An invocation without an answer stays open.
+//
+// All times are CLOCK_MONOTONIC in nanoseconds, which is one clock for all processes of the
+// machine. A `seq` is a commit_seq of the server.
+#pragma once
+
+#include <climits>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rota/v1/job.pb.h"
+#include "rota/v1/queue.pb.h"
+#include "rota/v1/scheduler.pb.h"
+
+namespace rota::blackbox {
+
+using Seq = std::int64_t;
+using Ns = std::int64_t;
+
+inline constexpr Ns kNever = INT64_MAX;
+Ns mono_ns();
+
+// One invocation. Tries with one request id are one invocation; tries without are several.
+struct Call {
+  enum class Answer { kOpen, kDone, kRefused };
+  Ns invoked = 0;
+  Ns replied = kNever;  // while open
+  int tries = 0;
+  Answer answer = Answer::kOpen;
+  Seq seq = 0;           // of an answer that is no refusal
+  std::string reason{};  // of a refusal
+
+  bool done() const { return answer == Answer::kDone; }
+  bool refused() const { return answer == Answer::kRefused; }
+  bool open() const { return answer == Answer::kOpen; }
+};
+
+// The reason of a call that was never carried out, since the server was away or full.
+inline constexpr char kNotNow[] = "NOT_NOW";
+
+// One job of an enqueue call.
+struct Enqueue {
+  Call call{};
+  std::string op{};  // unique; stands in the job's labels, and so tells whose a listed job is
+  std::string queue{}, kind{}, key{}, payload{};
+  int priority = 100, max_attempts = 1;
+  bool delayed = false;
+  std::string job{};  // as answered
+  bool created = false;
+  v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
+};
+
+struct JobCall {
+  enum class Kind { kCancel, kRedrive };
+  Call call{};
+  Kind kind = Kind::kCancel;
+  std::string job{};
+  v1::JobState state = v1::JOB_STATE_UNSPECIFIED;  // as answered
+};
+
+struct JobRead {
+  Call call{};
+  std::string job{};
+  v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
+  int redrives = 0;
+};
+
+struct QueueCall {
+  enum class Kind { kPause, kResume, kLimit };
+  Call call{};
+  Kind kind = Kind::kPause;
+  std::string queue{};
+  int limit = 0;  // kLimit; 0: none
+};
+
+struct QueueRead {
+  Call call{};
+  std::string queue{};
+  v1::QueueCounters counters{};
+};
+
+struct Granted {
+  std::string job{};
+  std::int64_t token = 0;
+  int attempt = 0;
+};
+
+// One answer to a lease call; tries with one request id are several of these.
+struct Lease {
+  Call call{};
+  std::string session{}, request{};
+  int max_jobs = 0;
+  std::int64_t epoch = 0;
+  bool repeat = false;  // an earlier try with this request id went unanswered or was answered
+  bool spent = false;
+  std::vector<Granted> granted{};
+};
+
+// One item of a finish. Tries are several of these.
+struct Finish {
+  Call call{};
+  std::string session{}, job{}, result{};
+  std::int64_t token = 0, epoch = 0;
+  v1::AttemptOutcome outcome = v1::ATTEMPT_OUTCOME_UNSPECIFIED;   // as reported
+  v1::AttemptOutcome recorded = v1::ATTEMPT_OUTCOME_UNSPECIFIED;  // as answered
+  bool already_ended = false;
+};
+
+struct Beat {
+  Call call{};
+  std::int64_t token = 0, epoch = 0;
+  bool renewed = false;
+};
+
+// One run of a handler in a worker of the library.
+struct Execution {
+  std::string worker{}, job{};
+  std::int64_t token = 0;
+  int attempt = 0;
+  Ns began = 0;
+  Ns told = kNever;      // asked to stop
+  Ns ended = kNever;     // returned, or its process was found dead
+  std::string result{};  // of a success; else empty
+  bool returned = false;
+};
+
+// A worker process that did not run, because it was stopped or the machine had no time for it.
+struct Standstill {
+  std::string worker{};
+  Ns from = 0, to = kNever;
+};
+
+struct AttemptRecord {
+  int number = 0;
+  std::int64_t token = 0;
+  std::string worker{}, session{};
+  Seq granted = 0, ended = 0;
+  v1::AttemptOutcome outcome = v1::ATTEMPT_OUTCOME_UNSPECIFIED;
+  std::int64_t start_ms = 0;
+};
+
+// A job as the server lists it in the end.
+struct JobRecord {
+  std::string id{}, op{}, queue{}, kind{}, key{}, result{}, scheduler{};
+  int priority = 0, max_attempts = 0;
+  v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
+  int attempt_count = 0, attempts_used = 0, redrives = 0;
+  bool cancel_requested = false;
+  std::int64_t run_at_ms = 0, nominal_ms = 0;
+  std::vector<AttemptRecord> attempts{};  // the last 20, in order
+};
+
+struct RunRecord {
+  std::string scheduler{}, job{}, reason{};
+  std::int64_t generation = 0;
+  std::int64_t first_ms = 0, last_ms = 0;  // nominal times
+  std::int64_t ticks = 0;
+  v1::Run::Outcome outcome = v1::Run::OUTCOME_UNSPECIFIED;
+};
+
+// What was declared of a scheduler that ticks at an interval.
+struct Ticking {
+  std::string scheduler{};
+  std::int64_t every_ms = 0;
+  bool may_overlap = false;  // overlap policy ALLOW, else SKIP
+  bool catches_all = false;  // catch-up policy ALL, else LATEST
+};
+
+struct History {
+  std::deque<Enqueue> enqueues{};  // deques: what was begun stays in place until it is answered
+  std::deque<JobCall> job_calls{};
+  std::deque<JobRead> job_reads{};
+  std::deque<QueueCall> queue_calls{};
+  std::deque<QueueRead> queue_reads{};
+  std::deque<Lease> leases{};
+  std::deque<Finish> finishes{};
+  std::deque<Beat> beats{};
+  std::deque<Execution> executions{};
+  std::deque<Standstill> standstills{};
+
+  // After the end.
+  std::vector<JobRecord> jobs{};
+  std::map<std::string, v1::QueueCounters> totals{};  // by queue
+  std::vector<Ticking> schedulers{};
+  std::vector<RunRecord> runs{};
+
+  // Takes all of `part`.
+  void join(History&& part);
+};
+
+JobRecord record_of(const v1::Job& job);
+RunRecord record_of(const v1::Run& run);
+
+// The label under which an Enqueue::op stands in its job.
+inline constexpr char kOpLabel[] = "op";
+
+}  // namespace rota::blackbox

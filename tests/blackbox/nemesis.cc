@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "blackbox/nemesis.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rota::blackbox {
+namespace {
+
+constexpr std::size_t kAtOnce = 2;
+constexpr std::int64_t kQuietMs = 400, kQuietSpreadMs = 1'800;
+constexpr std::int64_t kScenarioMs = 300'000;
+// There must be something to list, and others to be disturbed.
+constexpr std::int64_t kBeforeScenarioMs = 8'000;
+constexpr int kFailPointMs = 4'000;
+// Request ids are kept for an hour of the server's time: in all, the clock goes no further forward.
+constexpr std::int64_t kForwardMs = 9 * 60'000, kForwardInAllMs = 45 * 60'000;
+
+constexpr const char* kFailPoints[] = {
+    "before_commit",      "after_commit",        "before_enqueue_reply",
+    "before_lease_reply", "before_finish_reply", "before_job_reply",
+    "before_queue_reply", "store_before_commit", "store_after_commit"};
+
+}  // namespace
+
+const char* text_of(Fault fault) {
+  static constexpr const char* kTexts[] = {
+#define ROTA_FAULT(name, text, target) text,
+#include "blackbox/faults.inc"
+  };
+  return kTexts[static_cast<std::size_t>(fault)];
+}
+
+Nemesis::Target Nemesis::target_of(Fault fault) {
+  static constexpr Target kTargets[] = {
+#define ROTA_FAULT(name, text, target) Target::target,
+#include "blackbox/faults.inc"
+  };
+  return kTargets[static_cast<std::size_t>(fault)];
+}
+
+Nemesis::Nemesis(Stage& stage, Shared& shared, std::vector<Fault> kinds, std::uint64_t seed,
+                 Contradictions* contradictions)
+    : stage_(stage),
+      shared_(shared),
+      kinds_(std::move(kinds)),
+      random_(seed),
+      contradictions_(contradictions),
+      next_(in_ms(1'000)),
+      next_scenario_(in_ms(kBeforeScenarioMs)) {
+  for (const Fault one : {Fault::kStorm, Fault::kDeafConsumer}) {
+    if (std::erase(kinds_, one) > 0) scenarios_.push_back(one);
+  }
+  std::erase(kinds_, Fault::kWorkerPoison);  // comes with the jobs
+}
+
+Nemesis::~Nemesis() = default;
+
+std::int64_t Nemesis::between(std::int64_t least, std::int64_t most) {
+  return least +
+         static_cast<std::int64_t>(below(random_, static_cast<std::uint64_t>(most - least + 1)));
+}
+
+void Nemesis::step() {
+  stage_.notice_deaths();
+  struck_[static_cast<std::size_t>(Fault::kWorkerPoison)] += stage_.poisoned() - poisoned_;
+  poisoned_ = stage_.poisoned();
+  for (std::size_t i = 0; i < active_.size();) {
+    if (mono_ns() < active_[i].until && !(active_[i].over && active_[i].over())) {
+      ++i;
+      continue;
+    }
+    Active ended = std::move(active_[i]);
+    active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
+    heal(ended);
+  }
+  // A server that ended as it was to is started again by the fault that made it end.
+  if (!finished_ && mono_ns() >= next_ && active_.size() < kAtOnce) strike_next();
+}
+
+void Nemesis::finish() {
+  finished_ = true;
+  for (Active& one : active_) heal(one);
+  active_.clear();
+}
+
+void Nemesis::heal(Active& active) {
+  if (active.heal) active.heal();
+}
+
+bool Nemesis::free(Target target) const {
+  return std::none_of(active_.begin(), active_.end(), [&](const Active& one) {
+    // What fills the disk may end the server.
+    const bool of_server = target == Target::kServer || target == Target::kDisk;
+    return one.target == target ||
+           (of_server && (one.target == Target::kServer || one.target == Target::kDisk));
+  });
+}
+
+// From a shuffled deck of all kinds, so that none is left out for long.
+std::optional<Fault> Nemesis::draw() {
+  if (!scenarios_.empty() && mono_ns() >= next_scenario_ && free(Target::kServer)) {
+    const Fault fault = scenarios_.front();
+    scenarios_.pop_front();
+    next_scenario_ = in_ms(kBeforeScenarioMs);
+    return fault;
+  }
+  if (deck_.empty()) {
+    deck_.assign(kinds_.begin(), kinds_.end());
+    for (std::size_t i = deck_.size(); i > 1; --i) {
+      std::swap(deck_[i - 1], deck_[static_cast<std::size_t>(below(random_, i))]);
+    }
+  }
+  const auto fits =
+      std::find_if(deck_.begin(), deck_.end(), [&](Fault fault) { return free(target_of(fault)); });
+  if (fits == deck_.end()) return std::nullopt;
+  const Fault fault = *fits;
+  deck_.erase(fits);
+  return fault;
+}
+
+void Nemesis::strike_next() {
+  next_ = in_ms(kQuietMs + between(0, kQuietSpreadMs));
+  const auto fault = draw();
+  if (!fault) return;
+  Active active = strike(*fault);
+  active.fault = *fault;
+  active.target = target_of(*fault);
+  if (active.heal) active_.push_back(std::move(active));
+}
+
+Nemesis::Active Nemesis::strike(Fault fault) {
+  if (fault == Fault::kStorm || fault == Fault::kDeafConsumer) return begin_scenario(fault);
+  switch (target_of(fault)) {
+    case Target::kServer:
+      return strike_server(fault);
+    case Target::kWorker:
+      return strike_worker(fault);
+    case Target::kLine:
+      return strike_line(fault);
+    case Target::kFar:
+      return strike_far(fault);
+    case Target::kClock:
+      return strike_clock(fault);
+    case Target::kDisk:
+      return strike_disk(fault);
+    case Target::kNothing:
+      break;
+  }
+  return {};
+}
+
+Nemesis::Active Nemesis::strike_server(Fault fault) {
+  if (!stage_.server_runs()) return {};
+  ++struck_[static_cast<std::size_t>(fault)];
+  if (fault == Fault::kServerStop) {
+    stage_.stop_server(true);
+    return {.until = in_ms(between(200, chance(random_, 25) ? 8'000 : 2'000)),
+            .heal = [this] { stage_.stop_server(false); }};
+  }
+  if (fault == Fault::kServerFailPoint) {
+    stage_.kill_server();
+    const auto index = static_cast<std::size_t>(below(random_, std::size(kFailPoints)));
+    stage_.start_server(std::string(kFailPoints[index]) + ":" + std::to_string(between(1, 60)));
+    return {.until = in_ms(kFailPointMs),
+            .over = [this] { return !stage_.server_runs(); },
+            .heal =
+                [this] {
+                  stage_.kill_server();  // where the point was not reached
+                  stage_.start_server();
+                }};
+  }
+  if (fault == Fault::kServerDrain) {
+    stage_.drain_server();
+  } else {
+    stage_.kill_server();
+  }
+  return {.until = in_ms(between(0, 1'500)), .heal = [this] { stage_.start_server(); }};
+}
+
+Nemesis::Active Nemesis::strike_worker(Fault fault) {
+  const auto place = static_cast<std::size_t>(below(random_, Stage::kWorkers));
+  if (!stage_.worker_runs(place)) return {};
+  ++struck_[static_cast<std::size_t>(fault)];
+  if (fault == Fault::kWorkerStop) {
+    stage_.suspend_worker(place, true);
+    return {.until = in_ms(between(200, 9'000)),
+            .heal = [this, place] { stage_.suspend_worker(place, false); }};
+  }
+  if (fault == Fault::kWorkerDrain) {
+    stage_.drain_worker(place);
+  } else {
+    stage_.kill_worker(place);
+  }
+  return {.until = in_ms(between(0, 2'000)), .heal = [this, place] { stage_.start_worker(place); }};
+}
+
+Nemesis::Active Nemesis::strike_line(Fault fault) {
+  CuttingProxy& line = stage_.proxy(static_cast<Line>(below(random_, kLines)));
+  const auto direction = chance(random_, 50) ? Direction::kToServer : Direction::kToClient;
+  ++struck_[static_cast<std::size_t>(fault)];
+  switch (fault) {
+    case Fault::kLineCut:
+      line.cut();
+      return {};
+    case Fault::kLineCutAtByte:
+      line.cut_after(direction, below(random_, chance(random_, 50) ? 64 : 4'000));
+      return {};
+    case Fault::kLineDelay:
+      line.delay(direction, static_cast<int>(between(5, chance(random_, 30) ? 1'500 : 150)));
+      return {.until = in_ms(between(500, 6'000)),
+              .heal = [&line, direction] { line.delay(direction, 0); }};
+    case Fault::kLineOneWay:
+      line.hold(direction, true);
+      return {.until = in_ms(between(200, 8'000)),
+              .heal = [&line, direction] { line.hold(direction, false); }};
+    case Fault::kLineHalfOpen:
+      // Now and then for so long that keepalive must end them.
+      line.abandon();
+      return {.until = in_ms(chance(random_, 30) ? 45'000 : between(1'000, 12'000)),
+              .heal = [&line] { line.cut(); }};
+    default:
+      line.refuse(true);
+      line.cut();
+      return {.until = in_ms(between(200, 4'000)), .heal = [&line] { line.refuse(false); }};
+  }
+}
+
+Nemesis::Active Nemesis::strike_far(Fault fault) {
+  ++struck_[static_cast<std::size_t>(fault)];
+  FarNetwork* far = stage_.options().far;
+  if (!far->set_link(false)) contradictions_->add("the link of the far network cannot be cut");
+  const auto up = [this, far] {
+    if (!far->set_link(true)) contradictions_->add("the link of the far network stays down");
+    stage_.start_worker(Stage::kFarWorker);
+  };
+  // Its end reaches nobody: no packet tells of it.
+  if (fault == Fault::kFarMachineGone) stage_.kill_worker(Stage::kFarWorker);
+  return {.until = in_ms(between(500, 12'000)), .heal = up};
+}
+
+Nemesis::Active Nemesis::strike_clock(Fault fault) {
+  SteppingClock* clock = stage_.options().clock;
+  const std::int64_t step = between(1'000, chance(random_, 40) ? kForwardMs : 30'000);
+  if (fault == Fault::kClockForward) {
+    if (clock->ms() + step > kForwardInAllMs) return {};
+    ++struck_[static_cast<std::size_t>(fault)];
+    clock->set_ms(clock->ms() + step);
+    return {};
+  }
+  ++struck_[static_cast<std::size_t>(fault)];
+  const std::int64_t before = clock->ms();
+  clock->set_ms(before - step);
+  // Time stands still in the server until the clock has caught up, so it must.
+  return {.until = in_ms(between(1'000, 6'000)),
+          .heal = [clock, before] { clock->set_ms(before); }};
+}
+
+Nemesis::Active Nemesis::strike_disk(Fault fault) {
+  SmallDisk* disk = stage_.options().disk;
+  if (!stage_.server_runs()) return {};
+  ++struck_[static_cast<std::size_t>(fault)];
+  const bool full = fault == Fault::kDiskFull;
+  if (full) stage_.expect_exit(73);
+  if (!disk->fill(full ? SmallDisk::kNoSpace - (8U << 20U) : SmallDisk::kLowSpace - (64U << 20U))) {
+    contradictions_->add("the small disk cannot be filled");
+  }
+  if (!full) {
+    return {.until = in_ms(between(1'500, 6'000)), .heal = [disk] { disk->clear(); }};
+  }
+  return {.until = in_ms(30'000),
+          .over = [this] { return !stage_.server_runs(); },
+          .heal =
+              [this, disk] {
+                if (stage_.waits_for_exit()) {
+                  contradictions_->add("the server goes on below the hard limit of free space");
+                  stage_.forget_expected_exit();
+                  stage_.kill_server();
+                }
+                disk->clear();
+                stage_.start_server();
+              }};
+}
+
+Nemesis::Active Nemesis::begin_scenario(Fault fault) {
+  ++struck_[static_cast<std::size_t>(fault)];
+  scenario_ = fault == Fault::kStorm ? make_storm(stage_, shared_, contradictions_)
+                                     : make_deaf_consumer(stage_, shared_, contradictions_);
+  return {.until = in_ms(kScenarioMs),
+          .over = [this] { return scenario_->step(); },
+          .heal =
+              [this] {
+                notes_.push_back(scenario_->note());
+                scenario_.reset();
+              }};
+}
+
+}  // namespace rota::blackbox

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "blackbox/plan.h"
+
+#include "blackbox/checker.h"
+
+namespace rota::blackbox {
+namespace {
+
+constexpr int kKeysAtOnce = 40, kJobsPerKey = 25;
+constexpr std::size_t kLargePayload = 9'000;  // lies in a row of its own
+
+std::string kind_of(Random& random, bool poison) {
+  const std::uint64_t dice = below(random, 1'000);
+  if (poison && dice < 2) return std::string(kPoison);
+  if (dice < 60) return std::string(kFlaky);
+  if (dice < 80) return std::string(kSnooze);
+  if (dice < 110) return std::string(kDoomed);
+  if (dice < 130) return std::string(kBroken);
+  if (dice < 170) return std::string(kSlow);
+  return std::string(kOk);
+}
+
+v1::UpsertSchedulerRequest scheduler(const std::string& id, int every_ms, bool all) {
+  v1::UpsertSchedulerRequest request;
+  v1::SchedulerDeclaration* declaration = request.mutable_scheduler();
+  declaration->set_id(id);
+  set_ms(declaration->mutable_spec()->add_parts()->mutable_interval()->mutable_every(), every_ms);
+  declaration->mutable_overlap()->set_mode(all ? v1::OverlapPolicy::MODE_ALLOW
+                                               : v1::OverlapPolicy::MODE_SKIP);
+  declaration->mutable_catch_up()->set_mode(all ? v1::CatchUpPolicy::MODE_ALL
+                                                : v1::CatchUpPolicy::MODE_LATEST);
+  if (all) declaration->mutable_catch_up()->set_max_runs(100'000);
+  v1::JobTemplate* job = declaration->mutable_job();
+  job->set_queue(kTicks);
+  job->set_kind(std::string(all ? kOk : kSlow));
+  job->mutable_retry()->set_max_attempts(kTickAttempts);
+  job->mutable_retry()->mutable_backoff()->set_mode(v1::Backoff::MODE_FIXED);
+  set_ms(job->mutable_retry()->mutable_backoff()->mutable_first(), 50);
+  declaration->set_revision(1);
+  return request;
+}
+
+}  // namespace
+
+void set_ms(google::protobuf::Duration* out, std::int64_t ms) {
+  out->set_seconds(ms / 1'000);
+  out->set_nanos(static_cast<std::int32_t>(ms % 1'000) * 1'000'000);
+}
+
+PlannedJob plan_job(Random& random, std::int64_t acknowledged) {
+  PlannedJob job;
+  const std::uint64_t dice = below(random, 100);
+  job.queue = dice < 40 ? kMain : dice < 65 ? kFree : dice < 80 ? kKeys : kRaw;
+  job.payload = "{}";
+  if (job.queue == kKeys) {
+    // The same key is the same job, whoever sends it; a few send something else under it.
+    job.kind = std::string(kOk);
+    const auto first = static_cast<std::uint64_t>(acknowledged / kJobsPerKey);
+    job.key = "effect/" + std::to_string(first + below(random, kKeysAtOnce));
+    if (chance(random, 3)) job.payload = "{\"other\":1}";
+    return job;
+  }
+  job.kind = kind_of(random, job.queue == kMain);
+  job.priority = static_cast<int>(below(random, 4)) * 60 + 20;
+  if (job.kind == kDoomed || job.kind == kPoison) job.max_attempts = 2;
+  if (chance(random, 8)) job.delay_ms = 1 + static_cast<int>(below(random, 4'000));
+  if (chance(random, 3)) job.payload.append(kLargePayload, ' ');
+  return job;
+}
+
+v1::JobSpec spec_of(const PlannedJob& job, const std::string& op) {
+  v1::JobSpec spec;
+  spec.set_queue(job.queue);
+  spec.set_kind(job.kind);
+  spec.set_business_key(job.key);
+  spec.set_priority(job.priority);
+  spec.mutable_payload()->set_data(job.payload);
+  if (job.delay_ms > 0) set_ms(spec.mutable_delay(), job.delay_ms);
+  v1::RetryPolicy* retry = spec.mutable_retry();
+  retry->set_max_attempts(job.max_attempts);
+  retry->mutable_backoff()->set_mode(v1::Backoff::MODE_FIXED);
+  set_ms(retry->mutable_backoff()->mutable_first(), 50);
+  (*spec.mutable_labels())["op"] = op;
+  return spec;
+}
+
+std::vector<v1::SetQueueRequest> planned_queues() {
+  std::vector<v1::SetQueueRequest> requests;
+  for (const char* name : {kMain, kFree, kKeys, kRaw, kTicks, kIdle}) {
+    v1::SetQueueRequest& request = requests.emplace_back();
+    request.set_queue(name);
+    v1::QueueSettings* settings = request.mutable_settings();
+    if (std::string_view(name) == kMain) settings->set_concurrency_limit(7);
+    if (std::string_view(name) == kRaw) settings->set_concurrency_limit(5);
+    // Nothing is retired that the checks want to see.
+    settings->mutable_retention()->set_succeeded_count(10'000'000);
+  }
+  return requests;
+}
+
+std::vector<v1::UpsertSchedulerRequest> planned_schedulers() {
+  return {scheduler("every-one", 5'000, true), scheduler("one-at-a-time", 2'000, false)};
+}
+
+}  // namespace rota::blackbox

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "blackbox/round.h"
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+namespace rota::blackbox {
+namespace {
+
+using driver::mono_ms;
+
+constexpr int kSubmitters = 3, kRawWorkers = 3;
+constexpr std::int64_t kStepMs = 15, kLookMs = 200, kEndMs = 150'000;
+constexpr int kPage = 1'000;
+
+internal::CallOptions quick() { return {.timeout = Millis(1'000), .repeat = false}; }
+internal::CallOptions patient() { return {.timeout = Millis(30'000)}; }
+
+std::int64_t unfinished_of(const v1::QueueCounters& now) {
+  return now.scheduled() + now.blocked() + now.ready() + now.running();
+}
+
+}  // namespace
+
+Round::Round(const RoundOptions& options)
+    : options_(options),
+      stage_(options.stage, &contradictions_),
+      nemesis_(stage_, shared_, options.faults, options.seed * 31 + 7, &contradictions_) {}
+
+Round::~Round() {
+  shared_.end();
+  join_all();
+}
+
+void Round::join_all() {
+  for (Player& player : players_) {
+    if (player.thread.joinable()) player.thread.join();
+  }
+}
+
+bool Round::play() {
+  began_ms_ = mono_ms();
+  if (set_up()) {
+    start_actors();
+    stage_.start_workers();
+    run_faults();
+    run_to_the_end();
+    take_parts();
+    list_everything();
+    watch_->close();
+    stage_.end_workers(&history_);
+    stage_.end_server();
+    figures_ = check(history_, &contradictions_);
+  }
+  took_ms_ = mono_ms() - began_ms_;
+  return contradictions_.none();
+}
+
+bool Round::set_up() {
+  if (options_.stage.clock != nullptr) options_.stage.clock->set_ms(0);
+  if (!stage_.open()) return false;
+  watch_ = std::make_unique<internal::RawClient>(
+      *internal::RawClient::create({.address = stage_.server_address()}));
+  for (const v1::SetQueueRequest& request : planned_queues()) {
+    const auto made = watch_->set_queue(request, patient());
+    if (!made) return contradictions_.add("no queue: " + made.error().message), false;
+    if (!request.settings().has_concurrency_limit()) continue;
+    history_.queue_calls.push_back({.call = {.invoked = mono_ns(),
+                                             .replied = mono_ns(),
+                                             .tries = 1,
+                                             .answer = Call::Answer::kDone,
+                                             .seq = made->commit_seq()},
+                                    .kind = QueueCall::Kind::kLimit,
+                                    .queue = request.queue(),
+                                    .limit = request.settings().concurrency_limit()});
+  }
+  for (const v1::UpsertSchedulerRequest& request : planned_schedulers()) {
+    const auto made = watch_->upsert_scheduler(request, patient());
+    if (!made) return contradictions_.add("no scheduler: " + made.error().message), false;
+    const v1::SchedulerDeclaration& declared = request.scheduler();
+    history_.schedulers.push_back(
+        {.scheduler = declared.id(),
+         .every_ms = declared.spec().parts(0).interval().every().seconds() * 1'000,
+         .may_overlap = declared.overlap().mode() == v1::OverlapPolicy::MODE_ALLOW,
+         .catches_all = declared.catch_up().mode() == v1::CatchUpPolicy::MODE_ALL});
+  }
+  return true;
+}
+
+void Round::start_actors() {
+  Random random(options_.seed);
+  const auto backlog = static_cast<std::int64_t>(100 + below(random, 400));
+  const std::string& clients = stage_.address_of(Line::kClients);
+  auto controller = std::make_unique<Controller>(clients, "controller", random(), shared_);
+  controller_ = controller.get();
+  start(std::move(controller));
+  for (int i = 0; i < kSubmitters; ++i) {
+    start(
+        std::make_unique<Submitter>(clients, "c" + std::to_string(i), random(), shared_, backlog));
+  }
+  for (int i = 0; i < kRawWorkers; ++i) {
+    start(std::make_unique<RawWorker>(stage_.address_of(Line::kRawWorkers),
+                                      "raw" + std::to_string(i), random(), shared_));
+  }
+}
+
+void Round::start(std::unique_ptr<Actor> actor) {
+  Player& player = players_.emplace_back();
+  player.actor = std::move(actor);
+  player.thread = std::thread([&player] {
+    player.actor->run();
+    player.done = true;
+  });
+}
+
+bool Round::done_but_raw_workers() const {
+  return std::all_of(players_.begin(), players_.end() - kRawWorkers,
+                     [](const Player& player) { return player.done.load(); });
+}
+
+void Round::run_faults() {
+  const std::int64_t end_ms = mono_ms() + options_.fault_ms;
+  while ((mono_ms() < end_ms || nemesis_.in_scenario()) && contradictions_.none()) {
+    nemesis_.step();
+    stage_.server_memory_kib();
+    all_ended();  // for the count
+    shared_.pause(kStepMs);
+  }
+  nemesis_.finish();
+  stage_.heal();
+}
+
+// Everything is well again and nothing new comes: all jobs must end.
+void Round::run_to_the_end() {
+  shared_.stop_new();
+  for (const v1::UpsertSchedulerRequest& request : planned_schedulers()) {
+    v1::PauseSchedulerRequest pause;
+    pause.set_scheduler_id(request.scheduler().id());
+    const auto paused = watch_->pause_scheduler(pause, patient());
+    if (!paused) contradictions_.add("a scheduler cannot be paused: " + paused.error().message);
+  }
+  wait_for([this] { return done_but_raw_workers(); }, "clients wait for answers");
+  if (contradictions_.none()) controller_->settle();
+  wait_for([this] { return all_ended(); }, "not all is over");
+  shared_.end();
+  join_all();
+}
+
+void Round::wait_for(const std::function<bool()>& over, const std::string& what) {
+  const std::int64_t end_ms = mono_ms() + kEndMs;
+  while (contradictions_.none() && !over()) {
+    nemesis_.step();
+    shared_.pause(kStepMs);
+    if (mono_ms() < end_ms) continue;
+    contradictions_.add(std::to_string(kEndMs / 1'000) + " s after the last fault " + what + ", " +
+                        std::to_string(unfinished_) + " jobs unfinished");
+  }
+}
+
+bool Round::all_ended() {
+  if (mono_ms() - looked_ms_ < kLookMs) return false;
+  looked_ms_ = mono_ms();
+  const bool no_more = shared_.no_more;
+  std::int64_t unfinished = 0, ended = 0;
+  for (const char* queue : {kMain, kFree, kKeys, kRaw, kTicks}) {
+    v1::GetQueueRequest request;
+    request.set_queue(queue);
+    const auto answer = watch_->get_queue(request, quick());
+    if (!answer) return false;
+    const v1::QueueCounters& now = answer->queue().counters();
+    unfinished += unfinished_of(now);
+    if (std::string_view(queue) != kTicks) ended += now.created() - unfinished_of(now);
+  }
+  shared_.ended = ended;
+  unfinished_ = unfinished;
+  return no_more && unfinished == 0;
+}
+
+void Round::take_parts() {
+  for (Player& player : players_) {
+    history_.join(player.actor->take_history());
+    for (const auto& [name, count] : player.actor->operations()) operations_[name] += count;
+  }
+}
+
+void Round::list_everything() {
+  for (const char* queue : {kMain, kFree, kKeys, kRaw, kTicks}) {
+    v1::ListJobsRequest list;
+    list.mutable_filter()->set_queue(queue);
+    list.set_page_size(kPage);
+    do {
+      auto page = watch_->list_jobs(list, patient());
+      if (!page) return contradictions_.add("no list of jobs: " + page.error().message);
+      for (const v1::Job& job : page->jobs()) history_.jobs.push_back(record_of(job));
+      list.set_page_token(page->next_page_token());
+    } while (!list.page_token().empty());
+    v1::GetQueueRequest get;
+    get.set_queue(queue);
+    const auto answer = watch_->get_queue(get, patient());
+    if (!answer) return contradictions_.add("no counters: " + answer.error().message);
+    history_.totals[queue] = answer->queue().counters();
+  }
+  for (const Ticking& declared : history_.schedulers) {
+    v1::ListRunsRequest list;
+    list.set_scheduler_id(declared.scheduler);
+    list.set_page_size(kPage);
+    do {
+      auto page = watch_->list_runs(list, patient());
+      if (!page) return contradictions_.add("no list of runs: " + page.error().message);
+      for (const v1::Run& run : page->runs()) history_.runs.push_back(record_of(run));
+      list.set_page_token(page->next_page_token());
+    } while (!list.page_token().empty());
+  }
+}
+
+std::string Round::summary() const {
+  std::int64_t answered = 0, faults = 0;
+  for (const auto& [name, count] : operations_) answered += count;
+  for (const std::int64_t count : struck()) faults += count;
+  std::ostringstream out;
+  out << answered << " calls answered, " << figures_.open << " never, " << faults << " faults; "
+      << figures_.jobs << " jobs: " << figures_.succeeded << " succeeded, " << figures_.dead
+      << " dead, " << figures_.cancelled << " cancelled; " << figures_.attempts << " attempts, "
+      << figures_.lost << " lost; " << figures_.executions << " handlers ran, " << figures_.overlaps
+      << " overlapped by a fault; " << figures_.fired << " ticks fired; memory "
+      << most_memory_kib() / 1024 << " MiB; " << took_ms_ / 1'000 << " s";
+  return out.str();
+}
+
+}  // namespace rota::blackbox

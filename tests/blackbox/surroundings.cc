@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "blackbox/surroundings.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <new>
+
+namespace rota::blackbox {
+namespace {
+
+constexpr char kNear[] = "10.117.0.1/24", kFar[] = "10.117.0.2/24";
+constexpr std::int64_t kCommandMs = 10'000;
+constexpr std::uint64_t kDiskBytes = 1U << 30U;
+constexpr std::int64_t kDiskMemoryKiB = 4 * 1024 * 1024;  // free, for the disk to lie in
+
+std::string network_of(const std::string& pid) {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/" + pid + "/ns/net", ignored).string();
+}
+
+std::int64_t available_memory_kib() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  std::int64_t kib = 0;
+  while (file >> name >> kib) {
+    if (name == "MemAvailable:") return kib;
+    file.ignore(100, '\n');
+  }
+  return 0;
+}
+
+}  // namespace
+
+FarNetwork::FarNetwork(const std::string& log) : log_(log) {
+  if (unshare(CLONE_NEWNET) != 0) {
+    why_ = std::string("no network namespace: ") + std::strerror(errno);
+    return;
+  }
+  if (!run({"ip", "link", "set", "lo", "up"})) {
+    why_ = "no network in a namespace of its own (is iproute2 installed?): see " + log;
+    return;
+  }
+  if (!set_up(log)) why_ = "no link to a second network namespace: see " + log;
+}
+
+bool FarNetwork::set_up(const std::string& log) {
+  auto holder = driver::Process::start({"unshare", "--net", "sleep", "infinity"}, log, true);
+  if (!holder) return false;
+  holder_ = std::move(*holder);
+  const std::string pid = std::to_string(holder_.pid()), own = network_of("self");
+  const auto apart = [&] { return !network_of(pid).empty() && network_of(pid) != own; };
+  if (!driver::wait_until(apart, kCommandMs)) return false;
+  const std::string server = std::string(address()) + "/32";
+  const auto far = [&](std::vector<std::string> command) {
+    std::vector<std::string> all = prefix();
+    all.insert(all.end(), command.begin(), command.end());
+    return run(all);
+  };
+  return run({"ip", "address", "add", server, "dev", "lo"}) &&
+         run({"ip", "link", "add", "near", "type", "veth", "peer", "name", "far", "netns", pid}) &&
+         run({"ip", "address", "add", kNear, "dev", "near"}) &&
+         run({"ip", "link", "set", "near", "up"}) &&
+         far({"ip", "address", "add", kFar, "dev", "far"}) && set_link(true);
+}
+
+std::vector<std::string> FarNetwork::prefix() const {
+  return {"nsenter", "--target", std::to_string(holder_.pid()), "--net", "--"};
+}
+
+// The far end, so that what this side listens on stays reachable on this side.
+bool FarNetwork::set_link(bool up) {
+  if (!holder_.running()) return false;
+  std::vector<std::string> command = prefix();
+  for (const char* word : {"ip", "link", "set", "far", up ? "up" : "down"}) command.push_back(word);
+  if (!run(command)) return false;
+  if (!up) return true;
+  command = prefix();
+  for (const char* word : {"ip", "route", "replace", address(), "via", "10.117.0.1"}) {
+    command.push_back(word);
+  }
+  return run(command);
+}
+
+bool FarNetwork::run(const std::vector<std::string>& command) {
+  auto process = driver::Process::start(command, log_, true);
+  if (!process) return false;
+  const auto change = process->wait(kCommandMs);
+  return change && change->signal == 0 && change->exit_code == 0;
+}
+
+SmallDisk::SmallDisk(std::string path) : path_(std::move(path)) {
+  if (available_memory_kib() < kDiskMemoryKiB) {
+    why_ = "less than 4 GiB of memory are free for a file system in it";
+    return;
+  }
+  if (unshare(CLONE_NEWNS) != 0) {
+    why_ = std::string("no mount namespace: ") + std::strerror(errno);
+    return;
+  }
+  const std::string size = "size=" + std::to_string(kDiskBytes);
+  if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      mount("tmpfs", path_.c_str(), "tmpfs", 0, size.c_str()) != 0) {
+    why_ = std::string("no mount: ") + std::strerror(errno);
+  }
+}
+
+SmallDisk::~SmallDisk() {
+  if (available()) umount2(path_.c_str(), MNT_DETACH);
+}
+
+std::uint64_t SmallDisk::free_bytes() const {
+  struct statvfs space {};
+  return statvfs(path_.c_str(), &space) == 0 ? space.f_bavail * space.f_frsize : 0;
+}
+
+bool SmallDisk::fill(std::uint64_t leave_free_bytes) {
+  const std::uint64_t free = free_bytes();
+  if (free <= leave_free_bytes) return true;
+  const int fd = open(filler().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return false;
+  const off_t begin = lseek(fd, 0, SEEK_END);
+  const int error = posix_fallocate(fd, begin, static_cast<off_t>(free - leave_free_bytes));
+  close(fd);
+  return error == 0;
+}
+
+void SmallDisk::clear() {
+  std::error_code ignored;
+  std::filesystem::remove(filler(), ignored);
+}
+
+SteppingClock::SteppingClock(std::string library, const std::string& file)
+    : library_(std::move(library)), file_(file) {
+  if (!std::filesystem::exists(library_)) {
+    why_ = "no " + library_;
+    return;
+  }
+  const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  void* page = MAP_FAILED;
+  if (fd >= 0 && ftruncate(fd, sizeof(std::int64_t)) == 0) {
+    page = mmap(nullptr, sizeof(std::int64_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  }
+  if (fd >= 0) close(fd);
+  if (page == MAP_FAILED) {
+    why_ = file + ": " + std::strerror(errno);
+    return;
+  }
+  shift_ = new (page) std::atomic<std::int64_t>(0);
+}
+
+SteppingClock::~SteppingClock() {
+  if (shift_ != &own_) munmap(shift_, sizeof(std::int64_t));
+}
+
+void SteppingClock::put_into_environment() const {
+  setenv("LD_PRELOAD", library_.c_str(), 1);
+  setenv("ROTA_CLOCK_SHIFT", file_.c_str(), 1);
+}
+
+void SteppingClock::take_from_environment() {
+  unsetenv("LD_PRELOAD");
+  unsetenv("ROTA_CLOCK_SHIFT");
+}
+
+}  // namespace rota::blackbox
