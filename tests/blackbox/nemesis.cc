@@ -13,6 +13,7 @@ constexpr std::int64_t kScenarioMs = 300'000;
 // There must be something to list, and others to be disturbed.
 constexpr std::int64_t kBeforeScenarioMs = 8'000;
 constexpr int kFailPointMs = 4'000;
+constexpr std::int64_t kFullDiskMs = 120'000;  // until the server has seen it, drained and ended
 // Request ids are kept for an hour of the server's time: in all, the clock goes no further forward.
 constexpr std::int64_t kForwardMs = 9 * 60'000, kForwardInAllMs = 45 * 60'000;
 
@@ -76,6 +77,12 @@ void Nemesis::step() {
   }
   // A server that ended as it was to is started again by the fault that made it end.
   if (!finished_ && mono_ns() >= next_ && active_.size() < kAtOnce) strike_next();
+}
+
+bool Nemesis::is_in_the_midst() const {
+  return scenario_ != nullptr || !scenarios_.empty() ||
+         std::any_of(active_.begin(), active_.end(),
+                     [](const Active& one) { return one.fault == Fault::kDiskFull; });
 }
 
 void Nemesis::finish() {
@@ -268,7 +275,7 @@ Nemesis::Active Nemesis::strike_disk(Fault fault) {
   if (!full) {
     return {.until = in_ms(between(1'500, 6'000)), .heal = [disk] { disk->clear(); }};
   }
-  return {.until = in_ms(30'000),
+  return {.until = in_ms(kFullDiskMs),
           .over = [this] { return !stage_.server_runs(); },
           .heal =
               [this, disk] {

@@ -45,9 +45,11 @@ class Nemesis {
 
   // Strikes and heals what is due. Call often, from the stage's thread.
   void step();
-  // Nothing new; what is in force is taken back at once. A scenario must be over by then.
+  // Nothing new; what is in force is taken back at once.
   void finish();
-  bool in_scenario() const { return scenario_ != nullptr || !scenarios_.empty(); }
+  // Whether something goes on that must come to its own end before finish(): a scenario, or a
+  // server that is about to end by itself on a full disk.
+  bool is_in_the_midst() const;
 
   const FaultCounts& struck() const { return struck_; }
   const std::vector<std::string>& notes() const { return notes_; }  // what scenarios measured

@@ -47,11 +47,11 @@ bool Round::play() {
     run_faults();
     run_to_the_end();
     take_parts();
-    list_everything();
+    const bool listed = list_everything();
     watch_->close();
     stage_.end_workers(&history_);
     stage_.end_server();
-    figures_ = check(history_, &contradictions_);
+    if (listed) figures_ = check(history_, &contradictions_);
   }
   took_ms_ = mono_ms() - began_ms_;
   return contradictions_.none();
@@ -121,7 +121,7 @@ bool Round::done_but_raw_workers() const {
 
 void Round::run_faults() {
   const std::int64_t end_ms = mono_ms() + options_.fault_ms;
-  while ((mono_ms() < end_ms || nemesis_.in_scenario()) && contradictions_.none()) {
+  while ((mono_ms() < end_ms || nemesis_.is_in_the_midst()) && contradictions_.none()) {
     nemesis_.step();
     stage_.server_memory_kib();
     all_ended();  // for the count
@@ -184,21 +184,21 @@ void Round::take_parts() {
   }
 }
 
-void Round::list_everything() {
+bool Round::list_everything() {
   for (const char* queue : {kMain, kFree, kKeys, kRaw, kTicks}) {
     v1::ListJobsRequest list;
     list.mutable_filter()->set_queue(queue);
     list.set_page_size(kPage);
     do {
       auto page = watch_->list_jobs(list, patient());
-      if (!page) return contradictions_.add("no list of jobs: " + page.error().message);
+      if (!page) return contradictions_.add("no list of jobs: " + page.error().message), false;
       for (const v1::Job& job : page->jobs()) history_.jobs.push_back(record_of(job));
       list.set_page_token(page->next_page_token());
     } while (!list.page_token().empty());
     v1::GetQueueRequest get;
     get.set_queue(queue);
     const auto answer = watch_->get_queue(get, patient());
-    if (!answer) return contradictions_.add("no counters: " + answer.error().message);
+    if (!answer) return contradictions_.add("no counters: " + answer.error().message), false;
     history_.totals[queue] = answer->queue().counters();
   }
   for (const Ticking& declared : history_.schedulers) {
@@ -207,11 +207,12 @@ void Round::list_everything() {
     list.set_page_size(kPage);
     do {
       auto page = watch_->list_runs(list, patient());
-      if (!page) return contradictions_.add("no list of runs: " + page.error().message);
+      if (!page) return contradictions_.add("no list of runs: " + page.error().message), false;
       for (const v1::Run& run : page->runs()) history_.runs.push_back(record_of(run));
       list.set_page_token(page->next_page_token());
     } while (!list.page_token().empty());
   }
+  return true;
 }
 
 std::string Round::summary() const {

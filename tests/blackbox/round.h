@@ -63,7 +63,8 @@ class Round {
   void join_all();
   bool all_ended();
   void take_parts();
-  void list_everything();
+  // False with a contradiction when the server does not answer: then there is nothing to judge by.
+  bool list_everything();
 
   const RoundOptions options_;
   Contradictions contradictions_;
