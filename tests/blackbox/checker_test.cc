@@ -194,6 +194,13 @@ TEST_F(CheckerTest, GrantedBeforeItWasCreated) {
   EXPECT_THAT(found(), HasSubstr("grant of token 2 before it was created, in commit 11"));
 }
 
+TEST_F(CheckerTest, ARepeatedEnqueueNamesALaterCommit) {
+  h_.enqueues[0].call = done(100, 165, 13);
+  EXPECT_THAT(found(), HasSubstr("grant of token 1 before it was created, in commit 13"));
+  h_.enqueues[0].call.tries = 2;
+  EXPECT_EQ(found(), "");
+}
+
 TEST_F(CheckerTest, ACancelledJobGoesOn) {
   attempt(2, 5, 19, 20, v1::ATTEMPT_OUTCOME_SUCCEEDED, "raw");
   EXPECT_THAT(found(), HasSubstr("job c (ok) in commit 19: grant of token 5; it was cancelled"));

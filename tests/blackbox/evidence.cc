@@ -61,7 +61,9 @@ KnownLease Evidence::lease(std::int64_t token) const {
 Evidence::Birth Evidence::birth(const JobRecord& job) const {
   const Enqueue* enqueue = this->enqueue(job.op);
   if (enqueue == nullptr) return {};
-  if (enqueue->call.done() && enqueue->created) return {enqueue->call.seq - 1, enqueue->call.seq};
+  const Call& call = enqueue->call;
+  // The answer to a repeat names the commit of the repeat, not that of the first try.
+  if (call.done() && enqueue->created && call.tries == 1) return {call.seq - 1, call.seq};
   return {floor(enqueue->call.invoked), std::nullopt};
 }
 
