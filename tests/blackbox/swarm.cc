@@ -179,23 +179,26 @@ bool DeafConsumer::begin(const std::string& address, std::string_view path,
 }
 
 bool DeafConsumer::cut() const {
+  // A server that takes both kinds of addresses stands in the table of the newer one.
+  return !(stands_in("/proc/net/tcp") || stands_in("/proc/net/tcp6"));
+}
+
+// Whether the server's end is established. "sl local_address rem_address st ...", in hex.
+bool DeafConsumer::stands_in(const char* path) const {
   constexpr int kEstablished = 1;
-  // "sl local_address rem_address st ...", addresses as HEX:PORT in hex.
-  std::ifstream table("/proc/net/tcp");
+  const auto port = [](const std::string& address) {
+    return std::strtol(address.c_str() + address.find(':') + 1, nullptr, 16);
+  };
+  std::ifstream table(path);
   std::string line, number, local, remote, state;
   while (std::getline(table, line)) {
     std::istringstream words(line);
     words >> number >> local >> remote >> state;
-    const auto port = [](const std::string& address) {
-      return std::strtol(address.c_str() + address.find(':') + 1, nullptr, 16);
-    };
-    if (local.find(':') == std::string::npos || port(local) != server_port_ ||
-        port(remote) != own_port_) {
-      continue;
-    }
-    return std::strtol(state.c_str(), nullptr, 16) != kEstablished;
+    if (local.find(':') == std::string::npos || remote.find(':') == std::string::npos) continue;
+    if (port(local) != server_port_ || port(remote) != own_port_) continue;
+    return std::strtol(state.c_str(), nullptr, 16) == kEstablished;
   }
-  return true;
+  return false;
 }
 
 void DeafConsumer::close() {

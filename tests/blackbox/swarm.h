@@ -81,6 +81,8 @@ class DeafConsumer {
   void close();
 
  private:
+  bool stands_in(const char* path) const;
+
   int fd_ = -1, own_port_ = 0, server_port_ = 0;
 };
 
