@@ -236,7 +236,7 @@ TEST_F(CheckerTest, ACancelBeforeItWasSent) {
 }
 
 TEST_F(CheckerTest, ARunningJobIsCancelledByItsEnd) {
-  h_.job_calls.push_back({.call = done(270, 280, 17),
+  h_.job_calls.push_back({.call = done(270, 340, 17),
                           .kind = JobCall::Kind::kCancel,
                           .job = "a",
                           .state = v1::JOB_STATE_RUNNING});
@@ -302,7 +302,7 @@ TEST_F(CheckerTest, ALeaseOfAnotherCommit) {
 
 TEST_F(CheckerTest, ARepeatedLeaseCallHasTheSameLeases) {
   Lease repeat = h_.leases[0];
-  repeat.call = done(270, 280, 17);
+  repeat.call = done(270, 340, 17);
   repeat.repeat = true;
   h_.leases.push_back(repeat);
   EXPECT_EQ(found(), "");

@@ -264,7 +264,7 @@ void CuttingProxy::read_from(Connection& connection, int side) {
   if (got < 0) return reset(connection);
   if (got == 0) {
     pipe.ended = true;
-    return;
+    return write_to(connection, 1 - side);  // with nothing left to send nothing else would tell it
   }
   bytes.resize(static_cast<std::size_t>(got));
   pipe.held_bytes += bytes.size();
