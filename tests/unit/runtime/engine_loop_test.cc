@@ -279,6 +279,7 @@ TEST_F(EngineLoopTest, AGrantThatWasHandedOverStaysThoughItsCallIsCancelledLater
   on_loop([&] { engine_.grant(*poll, granted(5, 13)); });
   ASSERT_TRUE(submit(core::ExplainJob{}, "turn"));
   ASSERT_TRUE(logged_within(2));
+  on_loop([] {});  // the loop is through with the answer
   loop_->cancel(*poll);
   // Closing commands, as a grant that is given back would be one, go before this.
   ASSERT_TRUE(submit(core::ExplainJob{}, "after"));
