@@ -65,6 +65,7 @@ void Recount::read_blocked() {
 // Each final record, and each DEAD job, must be listed for retention, else it is kept for ever.
 void Recount::read_final() {
   std::map<JobKey, std::pair<JobState, std::int64_t>> unlisted;
+  std::map<std::uint32_t, std::uint64_t> gone;  // by queue: listed, and without a final record
   for (const auto& [key, ended_ms] : dead_) unlisted[key] = {JobState::kDead, ended_ms};
   each(Keyspace::kFinal, [&](std::string_view key, std::string_view value) {
     if (key.empty() || key.front() != 'j') return;
@@ -106,12 +107,22 @@ void Recount::read_final() {
       if (it != unlisted.end() && it->second.first == index->group &&
           it->second.second <= index->ended_ms) {
         unlisted.erase(it);
+      } else if (index->group != JobState::kDead) {
+        ++gone[index->queue];
       }
     }
   });
   for (const auto& [key, state] : unlisted) {
     contradiction(name_of_job(key) + " is " + std::string(model::name_of(state.first)) +
                   " and not listed for retention");
+  }
+  for (const auto& [number, jobs] : gone) {
+    const auto& counters = queues_.at(number).counters;
+    if (counters && jobs > counters->deleted_finals) {
+      contradiction("the retention index of " + name_of_queue(number) + " names " +
+                    std::to_string(jobs) + " jobs that are gone; " +
+                    std::to_string(counters->deleted_finals) + " were deleted");
+    }
   }
 }
 

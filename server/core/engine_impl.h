@@ -265,6 +265,8 @@ class EngineImpl {
   void plan_retention(const QueueState& q, JobState group);
   void sweep_final(QueueState& q, JobState group);
   void sweep_final_page(std::uint32_t queue, JobState group, ReadResult& result);
+  bool index_may_be_old(const QueueState& q, JobState group) const;
+  bool view_ended(const JobKey& key, JobState group, Lookup& look, JobView* view);
   bool retire(std::uint32_t queue, JobState group, std::vector<DueRow>& due, Lookup& look);
   void sweep_expiry(Keyspace keyspace, std::int64_t* swept_ms, std::int64_t* next_ms);
   void sweep_expiry_page(Keyspace keyspace, std::int64_t* swept_ms, std::int64_t* next_ms,

@@ -273,8 +273,10 @@ bool EngineImpl::on(const DeleteJob& c, const Command& cmd, Lookup& look) {
   if (view.where == JobView::Where::kLive) {  // DEAD: its body is still there
     remove_job(take_job(c.key, view), JobState::kDead);
   } else {
+    QueueState& q = *queue_of(c.key);
     batch().del(Keyspace::kFinal, keys::final_record(c.key));
-    leave(*queue_of(c.key), view.state, view.final_record.priority);
+    ++q.counters.deleted_finals;
+    leave(q, view.state, view.final_record.priority);
     JobEvent e;
     e.kind = JobEvent::Kind::kRemoved;
     e.key = c.key;

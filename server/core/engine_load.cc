@@ -127,7 +127,8 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
     // How old its ended jobs are is not known here: each group is looked at once, one after the
     // other, so that many queues do not all read at the start.
     for (const JobState group : model::kFinalStates) {
-      if (q->counters.of(group) > 0) final_plan_.plan({number, group}, look_ms += 10);
+      const bool named = q->counters.of(group) > 0 || q->counters.deleted_finals > 0;
+      if (named) final_plan_.plan({number, group}, look_ms += 10);
     }
   }
   for (auto& [number, operation] : operations_) {

@@ -120,7 +120,6 @@ void EngineImpl::sweep_final(QueueState& q, JobState group) {
   });
 }
 
-// The index rows are old news at most: each job is judged by its own record.
 void EngineImpl::sweep_final_page(std::uint32_t number, JobState group, ReadResult& result) {
   auto found = queues_.find(number);
   if (found == queues_.end()) return;
@@ -172,20 +171,40 @@ void EngineImpl::sweep_final_page(std::uint32_t number, JobState group, ReadResu
   });
 }
 
+// Whether each job that an index row names has to be read: it may be gone, deleted by hand, or, of
+// the DEAD ones, redriven. Else a succeeded, cancelled or expired job is as its index row says.
+bool EngineImpl::index_may_be_old(const QueueState& q, JobState group) const {
+  return group == JobState::kDead || q.counters.deleted_finals > 0;
+}
+
+// What is read of a job that retention looks at: of all but the DEAD ones the final record alone.
+bool EngineImpl::view_ended(const JobKey& key, JobState group, Lookup& look, JobView* view) {
+  if (group == JobState::kDead) return view_job(key, look, view);
+  const std::string row_key = keys::final_record(key);
+  const std::string* row = nullptr;
+  if (!look.get(Keyspace::kFinal, row_key, &row)) return false;
+  if (row == nullptr) return true;
+  if (!model::decode(*row, &view->final_record)) damaged_row(Keyspace::kFinal, row_key);
+  view->where = JobView::Where::kFinal;
+  view->state = view->final_record.state;
+  return true;
+}
+
 // False: rows are missing.
 bool EngineImpl::retire(std::uint32_t number, JobState group, std::vector<DueRow>& due,
                         Lookup& look) {
   auto it = queues_.find(number);
   if (it == queues_.end()) return true;
   QueueState& q = *it->second;
+  const bool look_at_each = index_may_be_old(q, group);
   std::vector<std::vector<JobView>> views(due.size());
   std::size_t left = final_slice_.rows();
   for (std::size_t i = 0; i < due.size(); ++i) {
-    for (const JobKey& key : due[i].jobs) {
-      if (left == 0) break;
-      --left;
-      view_job(key, look, &views[i].emplace_back());
-    }
+    const std::size_t count = std::min(left, due[i].jobs.size());
+    left -= count;
+    views[i].resize(count);
+    if (!look_at_each) continue;
+    for (std::size_t j = 0; j < count; ++j) view_ended(due[i].jobs[j], group, look, &views[i][j]);
   }
   if (!look.complete()) return false;
   if (deletions_held()) {  // as sweep_final_page()
@@ -205,15 +224,18 @@ bool EngineImpl::retire(std::uint32_t number, JobState group, std::vector<DueRow
     for (; done < views[i].size() && (d.by_age || over_count(q, group)); ++done) {
       JobView& view = views[i][done];
       const JobKey& key = d.jobs[done];
-      if (view.state != group) continue;
-      if (view.where == JobView::Where::kFinal) {
-        if (view.final_record.ended_ms > d.ended_ms) continue;
-        batch().del(Keyspace::kFinal, keys::final_record(key));
-        leave(q, group, view.final_record.priority);
-      } else {
+      if (group == JobState::kDead) {
+        if (view.state != group) continue;
         if (view.side->ended_ms > d.ended_ms) continue;  // redriven and dead again since
         if (!gone.insert(key).second) continue;
         remove_job(take_job(key, view), JobState::kDead);
+      } else if (look_at_each && view.where == JobView::Where::kNowhere) {
+        if (q.counters.deleted_finals == 0) damaged_row(Keyspace::kFinal, d.index_key);
+        --q.counters.deleted_finals;
+        touch(q);
+      } else {
+        batch().del(Keyspace::kFinal, keys::final_record(key));
+        leave(q, group, key.priority);
       }
     }
     if (done < d.jobs.size()) {

@@ -222,6 +222,39 @@ TEST(Retention, ASliceIsBoundedInKeysNotInRowsOfTheIndex) {
   EXPECT_LE(h.largest_batch_ops, 1'100U);
 }
 
+// Jobs that were deleted by hand are still named by the index: they leave the counters once, and the
+// sweep reads each job only while there are any.
+TEST(Retention, KnowsHowManyOfTheIndexWereDeletedByHand) {
+  EngineHarness h;
+  h.queue("q");
+  std::vector<core::JobKey> keys;
+  for (const auto& done : h.expect<core::EnqueueReply>(enqueue(std::vector(6, job()))).items) {
+    keys.push_back(std::get<core::EnqueuedJob>(done).key);
+  }
+  core::FinishJobs finish;
+  finish.session_id = "s1";
+  for (const auto& granted : h.lease(lease({"q"}, 5)).jobs) {
+    finish.items.push_back({ref(granted), succeeded(), {}});
+  }
+  h.expect<core::FinishReply>(std::move(finish));  // five end in one commit
+  h.expect<core::JobReply>(core::CancelJob{keys[5], {}});
+  EXPECT_EQ(h.counters("q").deleted_finals, 0U);
+  h.expect<core::JobReply>(core::DeleteJob{keys[1]});
+  h.expect<core::JobReply>(core::DeleteJob{keys[3]});
+  h.expect<core::JobReply>(core::DeleteJob{keys[5]});
+  EXPECT_EQ(h.counters("q").deleted_finals, 3U);
+  EXPECT_EQ(h.counters("q").of(JobState::kSucceeded), 3U);
+  h.crash();
+  EXPECT_EQ(h.counters("q").deleted_finals, 3U);
+  h.advance(100 * 24 * kHour);
+  EXPECT_EQ(h.rows(Keyspace::kFinal), 0U);
+  const auto counters = h.counters("q");
+  EXPECT_EQ(counters.deleted_finals, 0U);
+  EXPECT_EQ(counters.of(JobState::kSucceeded), 0U);
+  EXPECT_EQ(counters.removed, 6U);
+  EXPECT_TRUE(counters.conserved());
+}
+
 // ---- the clock jumps
 
 // A page that was asked for before the jump is not judged by the time after it.
@@ -260,7 +293,11 @@ TEST(Retention, ALongerOneHoldsFromItsAnswerOn) {
   retention.succeeded_ms = 10 * kMinute;
   h.queue("q", with_retention(retention));
   h.enqueue(job());
+  h.enqueue(job());
   h.finish(h.take_job("q"), succeeded());
+  const auto deleted = h.take_job("q");
+  h.finish(deleted, succeeded());
+  h.expect<core::JobReply>(core::DeleteJob{deleted.key});  // so that records are read
   h.move_clocks(11 * kMinute);
   const auto read = [&] {
     while (h.step_store()) {

@@ -242,6 +242,7 @@ TEST(Records, QueueAndCounters) {
   c.levels[200] = {2, 5};
   c.levels[100] = {3, 1};
   c.swept_ms[5] = 99;
+  c.deleted_finals = 1;
   EXPECT_EQ(survives(c), c);
   EXPECT_TRUE(c.conserved());
   ++c.created;
@@ -280,6 +281,22 @@ TEST(Records, SmallOnes) {
   o.cursor = "c";
   o.cancelled = true;
   survives(o);
+}
+
+// As a server wrote them before it counted what was deleted by hand: any of the removed may be.
+TEST(Records, QueueCountersOfFormat1) {
+  Writer w(1);
+  w.varint(10);  // created
+  w.varint(4);   // removed
+  for (int i = 0; i < kJobStateCount; ++i) w.varint(i == 1 ? 6 : 0);
+  w.varint(11);  // next sequence
+  w.varint(0);   // levels
+  for (int i = 0; i < kJobStateCount; ++i) w.svarint(i);
+  QueueCounters c;
+  ASSERT_TRUE(decode(w.seal(), &c));
+  EXPECT_TRUE(c.conserved());
+  EXPECT_EQ(c.swept_ms[2], 2);
+  EXPECT_EQ(c.deleted_finals, 4U);
 }
 
 // As a server wrote it before the hold on deletions was stored.
