@@ -114,7 +114,8 @@ bool decode(std::string_view bytes, QueueCounters* out) {
     c.levels.emplace(priority, level);
   }
   for (std::int64_t& t : c.swept_ms) t = r.svarint();
-  c.deleted_finals = r.format() >= 2 ? r.varint() : c.removed;  // nobody counted: the most it can be
+  c.deleted_finals =
+      r.format() >= 2 ? r.varint() : c.removed;  // nobody counted: the most it can be
   if (!r.at_end()) return false;
   *out = std::move(c);
   return true;

@@ -222,8 +222,8 @@ TEST(Retention, ASliceIsBoundedInKeysNotInRowsOfTheIndex) {
   EXPECT_LE(h.largest_batch_ops, 1'100U);
 }
 
-// Jobs that were deleted by hand are still named by the index: they leave the counters once, and the
-// sweep reads each job only while there are any.
+// Jobs that were deleted by hand are still named by the index: they leave the counters once, and
+// the sweep reads each job only while there are any.
 TEST(Retention, KnowsHowManyOfTheIndexWereDeletedByHand) {
   EngineHarness h;
   h.queue("q");
