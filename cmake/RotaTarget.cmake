@@ -13,8 +13,8 @@
 #     NAME=VALUE) are optional, and so is SERIAL for cases that must not run beside others (slow
 #     tests never do). CALLS_GRPC: its cases make calls, which the thread sanitizer cannot judge:
 #     Debian's gRPC and Abseil are not instrumented, so it sees none of the order that they make
-#     and reports what they hand from thread to thread. In the preset tsan such a program belongs
-#     to no tier.
+#     and reports what they hand from thread to thread. The preset tsan builds such a program and
+#     has no tests of it.
 #     Tiers: fast (pure, milliseconds), medium (disk, threads, gRPC), slow (real processes, load).
 #
 #   rota_add_command_test(NAME layers TIER fast COMMAND cmd args...)
@@ -171,13 +171,15 @@ function(rota_add_test)
   target_compile_definitions(${arg_NAME} PRIVATE ${arg_DEFINES})
   set_target_properties(${arg_NAME} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  set(label ${arg_TIER})
+  foreach(source IN LISTS arg_SOURCES)
+    get_filename_component(path "${source}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
+    set_property(GLOBAL APPEND PROPERTY ROTA_TEST_SOURCES "${path}")
+  endforeach()
   if(arg_CALLS_GRPC AND ROTA_SANITIZE STREQUAL "thread")
-    set(label uninstrumented)
-  else()
-    add_dependencies(tests-${arg_TIER} ${arg_NAME})
+    return()
   endif()
-  set(properties LABELS ${label} TIMEOUT ${ROTA_TIMEOUT_${arg_TIER}}
+  add_dependencies(tests-${arg_TIER} ${arg_NAME})
+  set(properties LABELS ${arg_TIER} TIMEOUT ${ROTA_TIMEOUT_${arg_TIER}}
     COST ${ROTA_COST_${arg_TIER}})
   if(arg_SERIAL OR arg_TIER STREQUAL "slow")
     list(APPEND properties RUN_SERIAL ON)
@@ -187,10 +189,6 @@ function(rota_add_test)
   endif()
   gtest_discover_tests(${arg_NAME} TEST_PREFIX "${arg_NAME}/" DISCOVERY_TIMEOUT 120
     PROPERTIES ${properties})
-  foreach(source IN LISTS arg_SOURCES)
-    get_filename_component(path "${source}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
-    set_property(GLOBAL APPEND PROPERTY ROTA_TEST_SOURCES "${path}")
-  endforeach()
 endfunction()
 
 function(rota_add_command_test)

@@ -65,7 +65,6 @@ void Recount::read_blocked() {
 // Each final record, and each DEAD job, must be listed for retention, else it is kept for ever.
 void Recount::read_final() {
   std::map<JobKey, std::pair<JobState, std::int64_t>> unlisted;
-  std::map<std::uint32_t, std::uint64_t> gone;  // by queue: listed, and without a final record
   for (const auto& [key, ended_ms] : dead_) unlisted[key] = {JobState::kDead, ended_ms};
   each(Keyspace::kFinal, [&](std::string_view key, std::string_view value) {
     if (key.empty() || key.front() != 'j') return;
@@ -107,22 +106,14 @@ void Recount::read_final() {
       if (it != unlisted.end() && it->second.first == index->group &&
           it->second.second <= index->ended_ms) {
         unlisted.erase(it);
-      } else if (index->group != JobState::kDead) {
-        ++gone[index->queue];
+      } else if (index->group != JobState::kDead && index->seq >= meta_.index_exact_from_seq) {
+        contradiction("the retention index names " + name_of_job(job) + ", which is gone");
       }
     }
   });
   for (const auto& [key, state] : unlisted) {
     contradiction(name_of_job(key) + " is " + std::string(model::name_of(state.first)) +
                   " and not listed for retention");
-  }
-  for (const auto& [number, jobs] : gone) {
-    const auto& counters = queues_.at(number).counters;
-    if (counters && jobs > counters->deleted_finals) {
-      contradiction("the retention index of " + name_of_queue(number) + " names " +
-                    std::to_string(jobs) + " jobs that are gone; " +
-                    std::to_string(counters->deleted_finals) + " were deleted");
-    }
   }
 }
 

@@ -307,9 +307,9 @@ void EngineImpl::write_touched() {
   const std::int64_t now = now_.wall_ms;
   for (const auto& [group, keys] : ended_) {
     batch().put(Keyspace::kFinal,
-                model::keys::final_index(group.first, group.second, now, building()),
+                model::keys::final_index(group.queue, group.state, group.ended_ms, building()),
                 model::encode_job_keys(keys));
-    plan_retention(*queues_.at(group.first), group.second);
+    plan_retention(*queues_.at(group.queue), group.state);
   }
   ended_.clear();
   for (const auto& [expires_ms, ledger_keys] : ledger_expiries_) {

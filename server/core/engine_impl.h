@@ -265,8 +265,7 @@ class EngineImpl {
   void plan_retention(const QueueState& q, JobState group);
   void sweep_final(QueueState& q, JobState group);
   void sweep_final_page(std::uint32_t queue, JobState group, ReadResult& result);
-  bool index_may_be_old(const QueueState& q, JobState group) const;
-  bool view_ended(const JobKey& key, JobState group, Lookup& look, JobView* view);
+  bool take_out_of_index(const JobKey& key, const model::FinalRecord& record, Lookup& look);
   bool retire(std::uint32_t queue, JobState group, std::vector<DueRow>& due, Lookup& look);
   void sweep_expiry(Keyspace keyspace, std::int64_t* swept_ms, std::int64_t* next_ms);
   void sweep_expiry_page(Keyspace keyspace, std::int64_t* swept_ms, std::int64_t* next_ms,
@@ -345,7 +344,15 @@ class EngineImpl {
   bool meta_touched_ = false;
 
   // Index rows of this turn.
-  std::map<std::pair<std::uint32_t, JobState>, std::vector<JobKey>> ended_;
+  // Of this batch, for the retention index: those of a queue that ended in one state at one time
+  // share a row, whose key their final records give too.
+  struct EndedGroup {
+    std::uint32_t queue = 0;
+    JobState state = JobState::kUnknown;
+    std::int64_t ended_ms = 0;
+    auto operator<=>(const EndedGroup&) const = default;
+  };
+  std::map<EndedGroup, std::vector<JobKey>> ended_;
   std::map<std::int64_t, std::vector<std::string>> ledger_expiries_;
   std::vector<std::string> remembered_;
   std::vector<std::string> spent_now_;

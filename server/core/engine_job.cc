@@ -259,6 +259,32 @@ bool EngineImpl::on(const RedriveJob& c, const Command& cmd, Lookup& look) {
   return true;
 }
 
+// A job that is deleted by hand leaves the retention index too. False: its row is missing.
+bool EngineImpl::take_out_of_index(const JobKey& key, const model::FinalRecord& record,
+                                   Lookup& look) {
+  if (record.ended_seq == building()) {  // in this batch, whose index rows are yet to be written
+    const auto group = ended_.find({key.queue, record.state, record.ended_ms});
+    std::erase(group->second, key);
+    if (group->second.empty()) ended_.erase(group);
+    return true;
+  }
+  if (record.ended_seq < meta_.index_exact_from_seq) return true;
+  std::string row_key =
+      keys::final_index(key.queue, record.state, record.ended_ms, record.ended_seq);
+  const std::string* row = nullptr;
+  if (!look.get(Keyspace::kFinal, row_key, &row)) return false;
+  std::vector<JobKey> named;
+  if (row == nullptr || !model::decode_job_keys(*row, &named) || std::erase(named, key) == 0) {
+    damaged_row(Keyspace::kFinal, row_key);
+  }
+  if (named.empty()) {
+    batch().del(Keyspace::kFinal, std::move(row_key));
+  } else {
+    batch().put(Keyspace::kFinal, std::move(row_key), model::encode_job_keys(named));
+  }
+  return true;
+}
+
 bool EngineImpl::on(const DeleteJob& c, const Command& cmd, Lookup& look) {
   JobView view;
   if (!view_job(c.key, look, &view)) return false;
@@ -273,10 +299,9 @@ bool EngineImpl::on(const DeleteJob& c, const Command& cmd, Lookup& look) {
   if (view.where == JobView::Where::kLive) {  // DEAD: its body is still there
     remove_job(take_job(c.key, view), JobState::kDead);
   } else {
-    QueueState& q = *queue_of(c.key);
+    if (!take_out_of_index(c.key, view.final_record, look)) return false;
     batch().del(Keyspace::kFinal, keys::final_record(c.key));
-    ++q.counters.deleted_finals;
-    leave(q, view.state, view.final_record.priority);
+    leave(*queue_of(c.key), view.state, view.final_record.priority);
     JobEvent e;
     e.kind = JobEvent::Kind::kRemoved;
     e.key = c.key;

@@ -75,6 +75,9 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
       overdue_ends.emplace(model::Reader(key.substr(1)).u64(), overdue.ends_ms);
     }
   });
+  if (meta_.index_exact_from_seq == model::kIndexNeverExact) {
+    meta_.index_exact_from_seq = last_seq_ + 1;
+  }
   now_.wall_ms = meta_.now_ms;
   const std::int64_t gap_ms = now.wall_ms - meta_.now_ms;
   now_.mono_ms = now.mono_ms;
@@ -127,8 +130,7 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
     // How old its ended jobs are is not known here: each group is looked at once, one after the
     // other, so that many queues do not all read at the start.
     for (const JobState group : model::kFinalStates) {
-      const bool named = q->counters.of(group) > 0 || q->counters.deleted_finals > 0;
-      if (named) final_plan_.plan({number, group}, look_ms += 10);
+      if (q->counters.of(group) > 0) final_plan_.plan({number, group}, look_ms += 10);
     }
   }
   for (auto& [number, operation] : operations_) {

@@ -202,7 +202,7 @@ bool EngineImpl::on(const DeleteQueue& c, const Command& cmd, Lookup&) {
   touched_.erase(number);
   if (q->listed_idle) std::erase(idle_windows_, number);
   if (q->listed_asked) std::erase(asked_windows_, number);
-  std::erase_if(ended_, [&](const auto& group) { return group.first.first == number; });
+  std::erase_if(ended_, [&](const auto& group) { return group.first.queue == number; });
   queue_numbers_.erase({cmd.name_space, c.queue});
   queues_.erase(number);
   reply(cmd.call, std::move(r));

@@ -43,6 +43,9 @@ struct EngineImpl::DueRow {
   std::string index_key;
   std::int64_t ended_ms = 0;
   bool by_age = false;
+  // Its jobs are as it says. Else each is judged by its own record: a DEAD one may be gone, or
+  // redriven; others only where the row is older than the care taken for that.
+  bool exact = false;
   std::vector<JobKey> jobs;
 };
 
@@ -140,7 +143,6 @@ void EngineImpl::sweep_final_page(std::uint32_t number, JobState group, ReadResu
   }
   const std::int64_t keep = keep_ms(q.queue.settings.retention, group);
   const bool by_count = over_count(q, group);
-  const std::size_t most = final_slice_.rows();
   auto due = std::make_shared<std::vector<DueRow>>();
   std::size_t jobs = 0;
   std::int64_t next_ms = page.more ? now_.wall_ms : INT64_MAX;
@@ -152,11 +154,12 @@ void EngineImpl::sweep_final_page(std::uint32_t number, JobState group, ReadResu
       next_ms = keep == model::kForever ? INT64_MAX : index->ended_ms + keep;
       break;
     }
-    if (jobs >= most) {
+    if (jobs >= base::limits::kSweepRowsPerBatchMax) {
       next_ms = now_.wall_ms;
       break;
     }
-    DueRow d{row.first, index->ended_ms, old, {}};
+    const bool exact = group != JobState::kDead && index->seq >= meta_.index_exact_from_seq;
+    DueRow d{row.first, index->ended_ms, old, exact, {}};
     if (!model::decode_job_keys(row.second, &d.jobs)) damaged_row(Keyspace::kFinal, row.first);
     jobs += d.jobs.size();
     due->push_back(std::move(d));
@@ -171,47 +174,31 @@ void EngineImpl::sweep_final_page(std::uint32_t number, JobState group, ReadResu
   });
 }
 
-// Whether each job that an index row names has to be read: it may be gone, deleted by hand, or, of
-// the DEAD ones, redriven. Else a succeeded, cancelled or expired job is as its index row says.
-bool EngineImpl::index_may_be_old(const QueueState& q, JobState group) const {
-  return group == JobState::kDead || q.counters.deleted_finals > 0;
-}
-
-// What is read of a job that retention looks at: of all but the DEAD ones the final record alone.
-bool EngineImpl::view_ended(const JobKey& key, JobState group, Lookup& look, JobView* view) {
-  if (group == JobState::kDead) return view_job(key, look, view);
-  const std::string row_key = keys::final_record(key);
-  const std::string* row = nullptr;
-  if (!look.get(Keyspace::kFinal, row_key, &row)) return false;
-  if (row == nullptr) return true;
-  if (!model::decode(*row, &view->final_record)) damaged_row(Keyspace::kFinal, row_key);
-  view->where = JobView::Where::kFinal;
-  view->state = view->final_record.state;
-  return true;
-}
-
 // False: rows are missing.
 bool EngineImpl::retire(std::uint32_t number, JobState group, std::vector<DueRow>& due,
                         Lookup& look) {
   auto it = queues_.find(number);
   if (it == queues_.end()) return true;
   QueueState& q = *it->second;
-  const bool look_at_each = index_may_be_old(q, group);
   std::vector<std::vector<JobView>> views(due.size());
-  std::size_t left = final_slice_.rows();
+  std::size_t left = base::limits::kSweepRowsPerBatchMax;
+  std::size_t left_to_read = final_slice_.rows();
   for (std::size_t i = 0; i < due.size(); ++i) {
-    const std::size_t count = std::min(left, due[i].jobs.size());
+    const DueRow& d = due[i];
+    const std::size_t count =
+        std::min(d.exact ? left : std::min(left, left_to_read), d.jobs.size());
     left -= count;
     views[i].resize(count);
-    if (!look_at_each) continue;
-    for (std::size_t j = 0; j < count; ++j) view_ended(due[i].jobs[j], group, look, &views[i][j]);
+    if (d.exact) continue;
+    left_to_read -= count;
+    for (std::size_t j = 0; j < count; ++j) view_job(d.jobs[j], look, &views[i][j]);
   }
   if (!look.complete()) return false;
   if (deletions_held()) {  // as sweep_final_page()
     final_plan_.plan({number, group}, now_.wall_ms);
     return true;
   }
-  final_slice_.brought(look.fetched_bytes());
+  if (look.fetched_bytes() > 0) final_slice_.brought(look.fetched_bytes());
   // The queue's settings may be others than when the page came.
   const std::int64_t keep = keep_ms(q.queue.settings.retention, group);
   for (DueRow& d : due) {
@@ -224,15 +211,11 @@ bool EngineImpl::retire(std::uint32_t number, JobState group, std::vector<DueRow
     for (; done < views[i].size() && (d.by_age || over_count(q, group)); ++done) {
       JobView& view = views[i][done];
       const JobKey& key = d.jobs[done];
+      if (!d.exact && view.state != group) continue;
       if (group == JobState::kDead) {
-        if (view.state != group) continue;
         if (view.side->ended_ms > d.ended_ms) continue;  // redriven and dead again since
         if (!gone.insert(key).second) continue;
         remove_job(take_job(key, view), JobState::kDead);
-      } else if (look_at_each && view.where == JobView::Where::kNowhere) {
-        if (q.counters.deleted_finals == 0) damaged_row(Keyspace::kFinal, d.index_key);
-        --q.counters.deleted_finals;
-        touch(q);
       } else {
         batch().del(Keyspace::kFinal, keys::final_record(key));
         leave(q, group, key.priority);

@@ -198,7 +198,7 @@ void EngineImpl::end_job(JobRef&& job, JobState from, JobState to, std::string_v
     end.result = result;
     batch().put(Keyspace::kFinal, keys::final_record(job.key),
                 model::encode_final(body, job.side, end));
-    ended_[{q.queue.number, to}].push_back(job.key);
+    ended_[{q.queue.number, to, now_.wall_ms}].push_back(job.key);
   } else {
     leave(q, to, job.priority);
   }
@@ -237,7 +237,7 @@ void EngineImpl::die(JobRef job, std::string reason) {
   job.side.ended_ms = now_.wall_ms;
   put_side(job);
   move(q, JobState::kRunning, JobState::kDead, job.priority, job.key.seq);
-  ended_[{q.queue.number, JobState::kDead}].push_back(job.key);
+  ended_[{q.queue.number, JobState::kDead, now_.wall_ms}].push_back(job.key);
   if (!job.body->scheduler_id.empty()) {
     book_.job_ended(q.queue.name_space, job.body->scheduler_id, job.key);
   }

@@ -7,7 +7,7 @@
 namespace rota::model {
 namespace {
 constexpr std::uint8_t kQueueFormat = 1;
-constexpr std::uint8_t kCountersFormat = 2;
+constexpr std::uint8_t kCountersFormat = 1;
 }  // namespace
 
 bool QueueCounters::conserved() const {
@@ -93,7 +93,6 @@ std::string encode(const QueueCounters& c) {
     w.varint(level.head);
   }
   for (const std::int64_t t : c.swept_ms) w.svarint(t);
-  w.varint(c.deleted_finals);
   return w.seal();
 }
 
@@ -114,8 +113,6 @@ bool decode(std::string_view bytes, QueueCounters* out) {
     c.levels.emplace(priority, level);
   }
   for (std::int64_t& t : c.swept_ms) t = r.svarint();
-  c.deleted_finals =
-      r.format() >= 2 ? r.varint() : c.removed;  // nobody counted: the most it can be
   if (!r.at_end()) return false;
   *out = std::move(c);
   return true;

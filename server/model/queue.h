@@ -68,9 +68,6 @@ struct QueueCounters {
   std::map<std::uint8_t, Level, std::greater<>> levels;  // highest priority first
   // Where the retention sweep of a final state goes on: nothing older is left in its index.
   std::array<std::int64_t, kJobStateCount> swept_ms{};
-  // At most so many jobs with a final record were deleted by hand and are still named by the
-  // retention index. At zero every such job that the index names exists, and need not be read.
-  std::uint64_t deleted_finals = 0;
 
   std::uint64_t of(JobState s) const { return in_state[static_cast<std::size_t>(s)]; }
   std::uint64_t& of(JobState s) { return in_state[static_cast<std::size_t>(s)]; }

@@ -8,7 +8,7 @@ namespace rota::model {
 namespace {
 // Each record has formats of its own. See job.cc for how to change one.
 constexpr std::uint8_t kRecordFormat = 1;
-constexpr std::uint8_t kEngineMetaFormat = 2;
+constexpr std::uint8_t kEngineMetaFormat = 3;
 constexpr std::uint8_t kGrantFormat = 2;
 }  // namespace
 
@@ -22,6 +22,7 @@ std::string encode(const EngineMeta& v) {
   w.svarint(v.ledger_swept_ms);
   w.svarint(v.requests_swept_ms);
   w.svarint(v.deletions_held_ms);
+  w.varint(v.index_exact_from_seq);
   return w.seal();
 }
 
@@ -36,6 +37,7 @@ bool decode(std::string_view bytes, EngineMeta* out) {
   v.ledger_swept_ms = r.svarint();
   v.requests_swept_ms = r.svarint();
   if (r.format() >= 2) v.deletions_held_ms = r.svarint();
+  v.index_exact_from_seq = r.format() >= 3 ? r.varint() : kIndexNeverExact;
   if (!r.at_end()) return false;
   *out = v;
   return true;

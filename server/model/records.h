@@ -28,7 +28,11 @@ struct EngineMeta {
   std::int64_t requests_swept_ms = 0;
   // Since then deletions are held back after a jump of the clock (format 2); 0: they are not.
   std::int64_t deletions_held_ms = 0;
+  // The rows of the retention index that this commit and later ones made name no job that is gone,
+  // but for DEAD ones (format 3); earlier rows were written by a server that did not see to it.
+  std::uint64_t index_exact_from_seq = 0;
 };
+inline constexpr std::uint64_t kIndexNeverExact = UINT64_MAX;
 
 // What a lease occupies until it ends; end_attempt returns exactly these.
 enum PermitBits : std::uint32_t { kPermitQueue = 1U << 0U };

@@ -222,9 +222,9 @@ TEST(Retention, ASliceIsBoundedInKeysNotInRowsOfTheIndex) {
   EXPECT_LE(h.largest_batch_ops, 1'100U);
 }
 
-// Jobs that were deleted by hand are still named by the index: they leave the counters once, and
-// the sweep reads each job only while there are any.
-TEST(Retention, KnowsHowManyOfTheIndexWereDeletedByHand) {
+// A job that is deleted by hand leaves the index with its record, so that a sweep need not read
+// what the index names, and takes nothing out of the counters twice.
+TEST(Retention, AJobDeletedByHandLeavesTheIndexToo) {
   EngineHarness h;
   h.queue("q");
   std::vector<core::JobKey> keys;
@@ -237,21 +237,52 @@ TEST(Retention, KnowsHowManyOfTheIndexWereDeletedByHand) {
     finish.items.push_back({ref(granted), succeeded(), {}});
   }
   h.expect<core::FinishReply>(std::move(finish));  // five end in one commit
-  h.expect<core::JobReply>(core::CancelJob{keys[5], {}});
-  EXPECT_EQ(h.counters("q").deleted_finals, 0U);
+  h.advance(kSecond);
+  h.send(core::CancelJob{keys[5], {}});
+  h.send(core::DeleteJob{keys[5]});  // in the batch in which it ended
+  h.settle();
+  EXPECT_EQ(h.rows(Keyspace::kFinal), 6U) << "five records and the row of the five";
   h.expect<core::JobReply>(core::DeleteJob{keys[1]});
-  h.expect<core::JobReply>(core::DeleteJob{keys[3]});
-  h.expect<core::JobReply>(core::DeleteJob{keys[5]});
-  EXPECT_EQ(h.counters("q").deleted_finals, 3U);
-  EXPECT_EQ(h.counters("q").of(JobState::kSucceeded), 3U);
   h.crash();
-  EXPECT_EQ(h.counters("q").deleted_finals, 3U);
-  h.advance(100 * 24 * kHour);
-  EXPECT_EQ(h.rows(Keyspace::kFinal), 0U);
+  h.expect<core::JobReply>(core::DeleteJob{keys[3]});
+  EXPECT_EQ(h.rows(Keyspace::kFinal), 4U);
+  EXPECT_EQ(h.counters("q").of(JobState::kSucceeded), 3U);
+  for (const int last : {0, 2, 4}) h.expect<core::JobReply>(core::DeleteJob{keys[last]});
+  EXPECT_EQ(h.rows(Keyspace::kFinal), 0U) << "with the last one goes the row";
+  h.advance(25 * kHour);
   const auto counters = h.counters("q");
-  EXPECT_EQ(counters.deleted_finals, 0U);
   EXPECT_EQ(counters.of(JobState::kSucceeded), 0U);
   EXPECT_EQ(counters.removed, 6U);
+  EXPECT_TRUE(counters.conserved());
+}
+
+// What a server wrote that left deleted jobs in the index is judged by the records themselves.
+TEST(Retention, AnIndexRowOfAnEarlierServerMayNameJobsThatAreGone) {
+  EngineHarness h;
+  h.set_checks(false);
+  h.queue("q");
+  h.enqueue(job());
+  const auto done = h.take_job("q");
+  h.finish(done, succeeded());
+  const auto record = h.final_record(done.key);
+  ASSERT_TRUE(record);
+  const std::string index = model::keys::final_index(done.key.queue, JobState::kSucceeded,
+                                                     record->ended_ms, record->ended_seq);
+  ASSERT_TRUE(h.row(Keyspace::kFinal, index)) << "the record gives the key of its row";
+  core::JobKey gone = done.key;
+  gone.seq += 7;
+  h.disk().damage(Keyspace::kFinal, index, model::encode_job_keys({gone, done.key}));
+  model::EngineMeta meta;
+  ASSERT_TRUE(model::decode(*h.row(Keyspace::kMeta, model::keys::engine_meta()), &meta));
+  EXPECT_EQ(meta.index_exact_from_seq, 0U) << "a new store is exact from its first commit on";
+  meta.index_exact_from_seq = model::kIndexNeverExact;  // as a record of format 2 is read
+  h.disk().damage(Keyspace::kMeta, model::keys::engine_meta(), model::encode(meta));
+  h.crash();
+  h.advance(25 * kHour);
+  EXPECT_EQ(h.rows(Keyspace::kFinal), 0U);
+  const auto counters = h.counters("q");
+  EXPECT_EQ(counters.of(JobState::kSucceeded), 0U);
+  EXPECT_EQ(counters.removed, 1U);
   EXPECT_TRUE(counters.conserved());
 }
 
@@ -290,14 +321,10 @@ TEST(Retention, AJumpWhileAPageIsReadDeletesNothing) {
 TEST(Retention, ALongerOneHoldsFromItsAnswerOn) {
   EngineHarness h;
   model::Retention retention;
-  retention.succeeded_ms = 10 * kMinute;
+  retention.dead_ms = 10 * kMinute;
   h.queue("q", with_retention(retention));
   h.enqueue(job());
-  h.enqueue(job());
-  h.finish(h.take_job("q"), succeeded());
-  const auto deleted = h.take_job("q");
-  h.finish(deleted, succeeded());
-  h.expect<core::JobReply>(core::DeleteJob{deleted.key});  // so that records are read
+  h.finish(h.take_job("q"), failed(false));
   h.move_clocks(11 * kMinute);
   const auto read = [&] {
     while (h.step_store()) {
@@ -310,7 +337,7 @@ TEST(Retention, ALongerOneHoldsFromItsAnswerOn) {
   read();
   h.deliver_read(0);  // the index: the job is due
   read();             // its record is on its way
-  retention.succeeded_ms = 24 * kHour;
+  retention.dead_ms = 24 * kHour;
   h.send([&] {
     core::SetQueue longer;
     longer.queue = "q";
@@ -318,11 +345,11 @@ TEST(Retention, ALongerOneHoldsFromItsAnswerOn) {
     return longer;
   }());
   h.settle();
-  EXPECT_EQ(h.counters("q").of(JobState::kSucceeded), 1U);
+  EXPECT_EQ(h.counters("q").of(JobState::kDead), 1U);
   h.advance(23 * kHour);
-  EXPECT_EQ(h.counters("q").of(JobState::kSucceeded), 1U);
+  EXPECT_EQ(h.counters("q").of(JobState::kDead), 1U);
   h.advance(kHour);
-  EXPECT_EQ(h.counters("q").of(JobState::kSucceeded), 0U);
+  EXPECT_EQ(h.counters("q").of(JobState::kDead), 0U);
 }
 
 // ---- fair

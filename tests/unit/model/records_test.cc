@@ -242,7 +242,6 @@ TEST(Records, QueueAndCounters) {
   c.levels[200] = {2, 5};
   c.levels[100] = {3, 1};
   c.swept_ms[5] = 99;
-  c.deleted_finals = 1;
   EXPECT_EQ(survives(c), c);
   EXPECT_TRUE(c.conserved());
   ++c.created;
@@ -283,22 +282,6 @@ TEST(Records, SmallOnes) {
   survives(o);
 }
 
-// As a server wrote them before it counted what was deleted by hand: any of the removed may be.
-TEST(Records, QueueCountersOfFormat1) {
-  Writer w(1);
-  w.varint(10);  // created
-  w.varint(4);   // removed
-  for (int i = 0; i < kJobStateCount; ++i) w.varint(i == 1 ? 6 : 0);
-  w.varint(11);  // next sequence
-  w.varint(0);   // levels
-  for (int i = 0; i < kJobStateCount; ++i) w.svarint(i);
-  QueueCounters c;
-  ASSERT_TRUE(decode(w.seal(), &c));
-  EXPECT_TRUE(c.conserved());
-  EXPECT_EQ(c.swept_ms[2], 2);
-  EXPECT_EQ(c.deleted_finals, 4U);
-}
-
 // As a server wrote it before the hold on deletions was stored.
 TEST(Records, EngineMetaOfFormat1) {
   Writer w(1);
@@ -313,6 +296,20 @@ TEST(Records, EngineMetaOfFormat1) {
   EXPECT_EQ(m.now_ms, 1'795'953'600'000);
   EXPECT_EQ(m.requests_swept_ms, 7);
   EXPECT_EQ(m.deletions_held_ms, 0);
+  EXPECT_EQ(m.index_exact_from_seq, kIndexNeverExact);
+}
+
+// As a server wrote it before a deleted job left the retention index.
+TEST(Records, EngineMetaOfFormat2) {
+  Writer w(2);
+  w.varint(kMaxToken);
+  w.varint(3);
+  w.varint(4);
+  for (const std::int64_t ms : {1'795'953'600'000L, 5L, 6L, 7L, 8L}) w.svarint(ms);
+  EngineMeta m;
+  ASSERT_TRUE(decode(w.seal(), &m));
+  EXPECT_EQ(m.deletions_held_ms, 8);
+  EXPECT_EQ(m.index_exact_from_seq, kIndexNeverExact);
 }
 
 // As a server stored it before attempt timeouts stood with the grant.
