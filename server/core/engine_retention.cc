@@ -180,6 +180,15 @@ bool EngineImpl::retire(std::uint32_t number, JobState group, std::vector<DueRow
   auto it = queues_.find(number);
   if (it == queues_.end()) return true;
   QueueState& q = *it->second;
+  // A job may have been deleted by hand since the page was read: an exact row is read again.
+  for (DueRow& d : due) {
+    const std::string* row = nullptr;
+    if (!d.exact || !look.get(Keyspace::kFinal, d.index_key, &row)) continue;
+    d.jobs.clear();
+    if (row != nullptr && !model::decode_job_keys(*row, &d.jobs)) {
+      damaged_row(Keyspace::kFinal, d.index_key);
+    }
+  }
   std::vector<std::vector<JobView>> views(due.size());
   std::size_t left = base::limits::kSweepRowsPerBatchMax;
   std::size_t left_to_read = final_slice_.rows();
@@ -198,7 +207,7 @@ bool EngineImpl::retire(std::uint32_t number, JobState group, std::vector<DueRow
     final_plan_.plan({number, group}, now_.wall_ms);
     return true;
   }
-  if (look.fetched_bytes() > 0) final_slice_.brought(look.fetched_bytes());
+  if (!due.front().exact) final_slice_.brought(look.fetched_bytes());
   // The queue's settings may be others than when the page came.
   const std::int64_t keep = keep_ms(q.queue.settings.retention, group);
   for (DueRow& d : due) {

@@ -256,6 +256,32 @@ TEST(Retention, AJobDeletedByHandLeavesTheIndexToo) {
   EXPECT_TRUE(counters.conserved());
 }
 
+TEST(Retention, AJobDeletedWhileItsIndexRowIsReadLeavesOnce) {
+  EngineHarness h;
+  model::Retention retention;
+  retention.succeeded_ms = 10 * kMinute;
+  h.queue("q", with_retention(retention));
+  const auto key = h.enqueue(job()).key;
+  h.enqueue(job());
+  core::FinishJobs finish;
+  finish.session_id = "s1";
+  for (const auto& granted : h.lease(lease({"q"}, 2)).jobs) {
+    finish.items.push_back({ref(granted), succeeded(), {}});
+  }
+  h.expect<core::FinishReply>(std::move(finish));
+  h.move_clocks(11 * kMinute);
+  h.seal();
+  while (h.step_store()) {
+  }
+  ASSERT_EQ(h.reads_ready(), 1U);  // the row that names both is on its way
+  h.send(core::DeleteJob{key});
+  h.settle();
+  const auto counters = h.counters("q");
+  EXPECT_EQ(counters.of(JobState::kSucceeded), 0U);
+  EXPECT_EQ(counters.removed, 2U);
+  EXPECT_TRUE(counters.conserved());
+}
+
 // What a server wrote that left deleted jobs in the index is judged by the records themselves.
 TEST(Retention, AnIndexRowOfAnEarlierServerMayNameJobsThatAreGone) {
   EngineHarness h;
