@@ -173,7 +173,7 @@ bool EngineImpl::on(const EnqueueJobs& c, const Command& cmd, Lookup& look) {
         job->result = plans[i].existing->result;
       }
     }
-    return reply(cmd.call, std::move(answer)), true;
+    return reply(cmd.call, std::move(answer), record->seq), true;
   }
 
   EnqueueReply answer;

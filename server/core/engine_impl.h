@@ -114,7 +114,8 @@ class EngineImpl {
   Batch& batch() { return overlay_.open(); }
   bool batch_full() const;
   bool too_much_waits() const;
-  void reply(CallId call, ReplyBody body);
+  // `first`: of a repeat, the commit of the first answer.
+  void reply(CallId call, ReplyBody body, CommitSeq first = 0);
   void reply_error(CallId call, Reason reason, std::string message, std::string field = {});
   void event(JobEvent event);
   // The engine's own work: timers, ticks, purges, retention.

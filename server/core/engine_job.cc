@@ -239,7 +239,7 @@ bool EngineImpl::on(const RedriveJob& c, const Command& cmd, Lookup& look) {
   if (row != nullptr) {  // the job may have run and died again since: once is once
     auto record = repeated_request(request, *row, c.request);
     if (!record) return reply(cmd.call, record.error()), true;
-    return reply(cmd.call, JobReply{c.key, JobState::kReady, false}), true;
+    return reply(cmd.call, JobReply{c.key, JobState::kReady, false}, record->seq), true;
   }
   JobView view;
   if (!view_job(c.key, look, &view)) return false;

@@ -146,7 +146,7 @@ bool SchedulerBook::upsert(const UpsertScheduler& c, const Command& cmd, Lookup&
     SchedulerReply r = answer(*entry, c.next_count);
     r.declared = before.declared;
     r.changed = before.changed;
-    return engine_.reply(cmd.call, std::move(r)), true;
+    return engine_.reply(cmd.call, std::move(r), record->seq), true;
   }
   auto schedule = validate(c, cmd);
   if (!schedule) return engine_.reply(cmd.call, schedule.error()), true;

@@ -189,8 +189,11 @@ TEST(Declare, IsRepeatedByRequestIdAfterACrash) {
   c.request = {"r", "body"};
   EXPECT_EQ(declare(h, c).declared, Declared::kCreated);
   h.crash();
+  const auto created = h.named;
+  h.enqueue(job());
   EXPECT_EQ(declare(h, c).declared, Declared::kCreated);
   c.request.body_hash = "other";
+  EXPECT_EQ(h.named, created);
   EXPECT_EQ(h.refusal(c).reason, Reason::kRequestIdReused);
 }
 
