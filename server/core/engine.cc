@@ -394,6 +394,7 @@ EngineStats EngineImpl::stats() const {
   EngineStats s;
   s.queues = queues_.size();
   s.schedulers = book_.size();
+  s.scheduler_entries = book_.entries();
   s.live_leases = leases_.size();
   s.parked_polls = polls_.size();
   s.parked_commands = parked_tasks_;
