@@ -17,7 +17,9 @@ namespace rota::core {
 struct Reply {
   CallId call = 0;
   ReplyBody body;
-  CommitSeq seq = 0;  // the newest batch this answer could see; set by the engine
+  // The commit it names: of a repeat by request id, the one of the first answer; else the newest
+  // that it could see. It is released with its turn, which is never before this commit.
+  CommitSeq seq = 0;
   // Saw nothing that is not yet durable (a plain renewal): may leave before the batch is.
   bool immediate = false;
 };

@@ -212,11 +212,12 @@ bool EngineImpl::on(const DeleteScheduler& c, const Command& cmd, Lookup& look) 
   return book_.remove(c, cmd, look);
 }
 
-void EngineImpl::reply(CallId call, ReplyBody body) {
+void EngineImpl::reply(CallId call, ReplyBody body, CommitSeq first) {
   if (call == 0) return;
   Reply r;
   r.call = call;
   r.body = std::move(body);
+  r.seq = first;
   r.immediate =
       planted(Mistake::kQuerySeesUncommitted) && std::holds_alternative<ExplainReply>(r.body);
   replies_.push_back(std::move(r));
@@ -276,7 +277,9 @@ Turn EngineImpl::seal(Now now) {
   replies_.clear();
   for (Reply& r : immediate_) turn.replies.push_back(std::move(r));
   immediate_.clear();
-  for (Reply& r : turn.replies) r.seq = turn.seq;
+  for (Reply& r : turn.replies) {
+    if (r.seq == 0) r.seq = turn.seq;
+  }
   turn.events = std::move(events_);
   events_.clear();
   for (auto& [issue, done] : to_issue_) {
@@ -391,6 +394,7 @@ EngineStats EngineImpl::stats() const {
   EngineStats s;
   s.queues = queues_.size();
   s.schedulers = book_.size();
+  s.scheduler_entries = book_.entries();
   s.live_leases = leases_.size();
   s.parked_polls = polls_.size();
   s.parked_commands = parked_tasks_;

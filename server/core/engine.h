@@ -73,7 +73,8 @@ struct EngineOptions {
 // Numbers for server info and tests; copied out by stats().
 struct EngineStats {
   std::uint64_t queues = 0;
-  std::uint64_t schedulers = 0;
+  std::uint64_t schedulers = 0;         // declared
+  std::uint64_t scheduler_entries = 0;  // in memory, deleted ones with unfinished jobs included
   std::uint64_t live_leases = 0;
   std::uint64_t parked_polls = 0;
   std::uint64_t parked_commands = 0;  // waiting for a read, the engine's own duties included

@@ -173,11 +173,12 @@ bool EngineImpl::on(const EnqueueJobs& c, const Command& cmd, Lookup& look) {
         job->result = plans[i].existing->result;
       }
     }
-    return reply(cmd.call, std::move(answer)), true;
+    return reply(cmd.call, std::move(answer), record->seq), true;
   }
 
   EnqueueReply answer;
   std::map<std::string, std::size_t> first_with_key;  // within this call
+      if (plan.holder.body) recall_scheduler(entry.job, *plan.holder.body, look);
   bool any = false;
   for (std::size_t i = 0; i < c.jobs.size(); ++i) {
     const JobRequest& job = c.jobs[i];
@@ -218,7 +219,7 @@ bool EngineImpl::on(const EnqueueJobs& c, const Command& cmd, Lookup& look) {
           continue;
         }
         if (plan.holder.where == JobView::Where::kLive) {  // DEAD, and the caller wants it redriven
-          redrive(take_job(plan.entry->job, plan.holder));
+          redrive(take_job(plan.entry->job, plan.holder), look);
           plan.existing->state = JobState::kReady;
         }
         any = true;

@@ -114,7 +114,8 @@ class EngineImpl {
   Batch& batch() { return overlay_.open(); }
   bool batch_full() const;
   bool too_much_waits() const;
-  void reply(CallId call, ReplyBody body);
+  // `first`: of a repeat, the commit of the first answer.
+  void reply(CallId call, ReplyBody body, CommitSeq first = 0);
   void reply_error(CallId call, Reason reason, std::string message, std::string field = {});
   void event(JobEvent event);
   // The engine's own work: timers, ticks, purges, retention.
@@ -164,7 +165,9 @@ class EngineImpl {
   bool on(const CancelJob& c, const Command& cmd, Lookup& look);
   bool on(const RedriveJob& c, const Command& cmd, Lookup& look);
   bool on(const DeleteJob& c, const Command& cmd, Lookup& look);
-  void redrive(JobRef job);
+  // Before a job is redriven; false: rows are missing.
+  bool recall_scheduler(const JobKey& key, const model::JobBody& body, Lookup& look);
+  void redrive(JobRef job, Lookup& look);
   void request_cancel(Lease& lease, const std::string& reason);
   void forget_cancel(const Lease& lease);  // if there is one
   Error job_not_found(const JobKey& key) const;

@@ -209,7 +209,12 @@ bool EngineImpl::on(const CancelJob& c, const Command& cmd, Lookup& look) {
   return true;
 }
 
-void EngineImpl::redrive(JobRef job) {
+bool EngineImpl::recall_scheduler(const JobKey& key, const model::JobBody& body, Lookup& look) {
+  return body.scheduler_id.empty() ||
+         book_.recall(queue_of(key)->queue.name_space, body.scheduler_id, look);
+}
+
+void EngineImpl::redrive(JobRef job, Lookup& look) {
   ++job.side.redrives;
   job.side.attempts_used = 0;
   job.side.releases = 0;
@@ -218,7 +223,7 @@ void EngineImpl::redrive(JobRef job) {
   job.side.cancel_requested = false;
   job.side.first_granted_ms = now_.wall_ms;  // the horizon of its retries starts anew
   if (!job.body->scheduler_id.empty()) {
-    book_.job_reopened(job.queue->queue.name_space, job.body->scheduler_id, job.key);
+    book_.job_reopened(job.queue->queue.name_space, job.body->scheduler_id, job.key, look);
   }
   JobEvent e;
   e.kind = JobEvent::Kind::kChanged;
@@ -239,7 +244,7 @@ bool EngineImpl::on(const RedriveJob& c, const Command& cmd, Lookup& look) {
   if (row != nullptr) {  // the job may have run and died again since: once is once
     auto record = repeated_request(request, *row, c.request);
     if (!record) return reply(cmd.call, record.error()), true;
-    return reply(cmd.call, JobReply{c.key, JobState::kReady, false}), true;
+    return reply(cmd.call, JobReply{c.key, JobState::kReady, false}, record->seq), true;
   }
   JobView view;
   if (!view_job(c.key, look, &view)) return false;
@@ -252,7 +257,8 @@ bool EngineImpl::on(const RedriveJob& c, const Command& cmd, Lookup& look) {
     e.meta["state"] = std::string(model::name_of(view.state));
     return reply(cmd.call, std::move(e)), true;
   }
-  redrive(take_job(c.key, view));
+  if (!recall_scheduler(c.key, *view.body, look)) return false;
+  redrive(take_job(c.key, view), look);
   // What was decided is always the same: nothing but the fact needs to be remembered.
   if (!request.empty()) remember_request(request, c.request, std::string());
   reply(cmd.call, JobReply{c.key, JobState::kReady, false});

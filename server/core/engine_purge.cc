@@ -49,7 +49,7 @@ bool EngineImpl::on(const PurgeQueue& c, const Command& cmd, Lookup& look) {
       return reply_error(cmd.call, Reason::kOperationNotFound, "the operation is kept no longer"),
              true;
     }
-    return reply(cmd.call, OperationReply{it->second}), true;
+    return reply(cmd.call, OperationReply{it->second}, record->seq), true;
   }
   QueueState* q = find_queue(cmd.name_space, c.queue);
   if (q == nullptr) return reply(cmd.call, queue_not_found(c.queue)), true;

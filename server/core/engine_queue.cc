@@ -56,7 +56,7 @@ bool EngineImpl::on(const SetQueue& c, const Command& cmd, Lookup& look) {
     QueueReply r = queue_reply(*q);
     r.created = answer.declared == Declared::kCreated;
     r.changed = answer.declared == Declared::kChanged;
-    return reply(cmd.call, std::move(r)), true;
+    return reply(cmd.call, std::move(r), record->seq), true;
   }
   if (!c.etag.empty() && (q == nullptr || c.etag != std::to_string(q->queue.version))) {
     return reply_error(cmd.call, Reason::kEtagMismatch,

@@ -27,6 +27,42 @@ SchedulerBook::Entry* SchedulerBook::find(const Name& name) {
   return it == entries_.end() || !it->second.declared ? nullptr : &it->second;
 }
 
+bool SchedulerBook::recall(const std::string& name_space, const std::string& id,
+                           Lookup& look) const {
+  const std::string* row = nullptr;
+  return entries_.contains({name_space, id}) ||
+         look.get(Keyspace::kScheduler, keys::scheduler_state(name_space, id), &row);
+}
+
+// What the rows tell of it, or as if it had never been.
+SchedulerBook::Entry& SchedulerBook::enter(const Name& name, Lookup& look) {
+  const auto [it, fresh] = entries_.try_emplace(name);
+  Entry& entry = it->second;
+  if (!fresh) return entry;
+  entry.scheduler.name_space = name.first;
+  entry.scheduler.id = name.second;
+  const std::string key = keys::scheduler_state(name.first, name.second);
+  const std::string* row = nullptr;
+  look.get(Keyspace::kScheduler, key, &row);
+  if (row == nullptr) return entry;
+  if (!model::decode(*row, &entry.state)) damaged_row(Keyspace::kScheduler, key);
+  if (entry.state.runs > 0) {  // how old they are is not known
+    entry.sweep_due = true;
+    runs_plan_.plan(name, engine_.now_.wall_ms);
+  }
+  return entry;
+}
+
+bool SchedulerBook::may_rest(const Entry& entry) {
+  return !entry.declared && entry.state.unfinished == 0 && !entry.busy && !entry.sweep_due;
+}
+
+void SchedulerBook::rest(std::map<Name, Entry>::iterator at) {
+  runs_plan_.forget(at->first);
+  entries_.erase(at);
+  next_walk_ms_ = std::min(next_walk_ms_, engine_.now_.wall_ms + walk_every_ms());
+}
+
 Error SchedulerBook::not_found(const std::string& id) const {
   Error e = base::make_error(Reason::kSchedulerNotFound, "no scheduler \"" + id + "\"", "id");
   e.meta["schedulerId"] = id;
@@ -61,11 +97,13 @@ void SchedulerBook::write_touched() {
     Entry& entry = it->second;
     entry.touched = false;
     std::string key = keys::scheduler_state(name.first, name.second);
-    if (!entry.declared && entry.state.unfinished == 0 && entry.state.runs == 0) {
+    if (may_rest(entry) && entry.state.runs == 0) {
       engine_.batch().del(Keyspace::kScheduler, std::move(key));
+      runs_plan_.forget(name);
       entries_.erase(it);
     } else {
       engine_.batch().put(Keyspace::kScheduler, std::move(key), model::encode(entry.state));
+      if (may_rest(entry)) rest(it);
     }
   }
   touched_.clear();
@@ -133,8 +171,10 @@ bool SchedulerBook::upsert(const UpsertScheduler& c, const Command& cmd, Lookup&
   if (!c.request.id.empty()) {
     request = engine_.request_key(cmd, static_cast<std::uint8_t>(RequestMethod::kUpsertScheduler),
                                   c.request);
-    if (!look.get(Keyspace::kRequest, request, &row)) return false;
+    look.get(Keyspace::kRequest, request, &row);
   }
+  recall(cmd.name_space, c.id, look);
+  if (!look.complete()) return false;
   const Name name{cmd.name_space, c.id};
   Entry* entry = find(name);
   if (row != nullptr) {
@@ -146,7 +186,7 @@ bool SchedulerBook::upsert(const UpsertScheduler& c, const Command& cmd, Lookup&
     SchedulerReply r = answer(*entry, c.next_count);
     r.declared = before.declared;
     r.changed = before.changed;
-    return engine_.reply(cmd.call, std::move(r)), true;
+    return engine_.reply(cmd.call, std::move(r), record->seq), true;
   }
   auto schedule = validate(c, cmd);
   if (!schedule) return engine_.reply(cmd.call, schedule.error()), true;
@@ -170,7 +210,7 @@ bool SchedulerBook::upsert(const UpsertScheduler& c, const Command& cmd, Lookup&
     r = answer(*entry, c.next_count);
     r.declared = Declared::kOlderRevision;
   } else {
-    declare(c, cmd, std::move(*schedule), &r);
+    declare(c, cmd, std::move(*schedule), look, &r);
   }
   if (!request.empty()) {
     DeclaredAnswer remembered{r.declared, r.changed};
@@ -181,10 +221,10 @@ bool SchedulerBook::upsert(const UpsertScheduler& c, const Command& cmd, Lookup&
 }
 
 void SchedulerBook::declare(const UpsertScheduler& c, const Command& cmd, Schedule schedule,
-                            SchedulerReply* r) {
+                            Lookup& look, SchedulerReply* r) {
   const Name name{cmd.name_space, c.id};
   const std::int64_t now = engine_.now_.wall_ms;
-  Entry& entry = entries_[name];
+  Entry& entry = enter(name, look);
   model::Scheduler& s = entry.scheduler;
   Declared declared = Declared::kUnchanged;
   std::vector<std::string> changed;
@@ -304,7 +344,7 @@ bool SchedulerBook::remove(const DeleteScheduler& c, const Command& cmd, Lookup&
   unplan(*entry);
   entry->declared = false;
   --declared_;
-  // What stays until its run records are gone is small, however large its template was.
+  // What stays until its jobs have ended is small, however large its template was.
   entry->scheduler = {};
   entry->scheduler.name_space = name.first;
   entry->scheduler.id = name.second;
@@ -329,6 +369,15 @@ std::string SchedulerBook::scheduler_of_queue(const std::string& name_space,
 
 // ---- start
 
+std::optional<SchedulerBook::Name> SchedulerBook::parse_state_key(std::string_view key) {
+  if (key.empty()) return std::nullopt;
+  model::Reader reader(key.substr(1));
+  Name name;
+  name.first = reader.str();
+  name.second = reader.str();
+  return reader.at_end() ? std::optional(std::move(name)) : std::nullopt;
+}
+
 bool SchedulerBook::load(std::string_view key, std::string_view value) {
   if (key.empty()) return false;
   if (key.front() == 's') {
@@ -340,13 +389,18 @@ bool SchedulerBook::load(std::string_view key, std::string_view value) {
     ++declared_;
     return true;
   }
-  model::Reader reader(key.substr(1));
-  std::string name_space = reader.str();
-  std::string id = reader.str();
-  Entry& entry = entries_[{name_space, id}];
-  if (!reader.at_end() || !model::decode(value, &entry.state)) return false;
-  entry.scheduler.name_space = std::move(name_space);
-  entry.scheduler.id = std::move(id);
+  const auto name = parse_state_key(key);
+  model::SchedulerState state;
+  if (!name || !model::decode(value, &state)) return false;
+  const bool declared = entries_.contains(*name);  // its own row came before all states
+  if (!declared && state.unfinished == 0) {
+    next_walk_ms_ = 0;
+    return true;
+  }
+  Entry& entry = entries_[*name];
+  entry.state = state;
+  entry.scheduler.name_space = name->first;
+  entry.scheduler.id = name->second;
   return true;
 }
 
@@ -357,6 +411,7 @@ void SchedulerBook::start() {
   for (auto& [name, entry] : entries_) {
     if (entry.state.runs > engine_.options_.max_scheduler_runs) {
       runs_plan_.plan(name, engine_.now_.wall_ms);
+      entry.sweep_due = true;
     } else if (entry.state.runs > 0) {
       runs_plan_.plan(name, look_ms += kFirstSweepEveryMs);
     }

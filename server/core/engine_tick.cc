@@ -3,6 +3,7 @@
 // What a due tick becomes: a job, or a run record that says why not. Cursor, record and job are in
 // one batch.
 #include <algorithm>
+#include <memory>
 
 #include "base/hash.h"
 #include "base/limits.h"
@@ -20,6 +21,7 @@ using base::Mistake;
 namespace {
 
 constexpr std::uint32_t kRunRowsPerSweep = 256;
+constexpr std::uint32_t kRestingPerWalk = 64;        // held in memory for it
 constexpr std::size_t kTickBytesPerTurn = 1U << 20;  // of one scheduler
 
 }  // namespace
@@ -124,6 +126,7 @@ bool SchedulerBook::apply_plan(const Name& name, const Planned& planned, Lookup&
     touch(entry);
   }
   plan_next(name, entry);
+  if (!entry.declared) touch(entry);  // it was deleted meanwhile, and may rest now
   return true;
 }
 
@@ -252,10 +255,8 @@ void SchedulerBook::job_ended(const std::string& name_space, const std::string& 
 }
 
 void SchedulerBook::job_reopened(const std::string& name_space, const std::string& id,
-                                 const JobKey& key) {
-  Entry& entry = entries_[{name_space, id}];
-  entry.scheduler.name_space = name_space;
-  entry.scheduler.id = id;
+                                 const JobKey& key, Lookup& look) {
+  Entry& entry = enter({name_space, id}, look);
   ++entry.state.unfinished;
   entry.state.last_job = key;
   touch(entry);
@@ -284,17 +285,19 @@ void SchedulerBook::unblock(const Name& name) {
 // ---- retention of run records
 
 // `oldest_ms`: a nominal time that the oldest record is not older than.
-void SchedulerBook::plan_sweep(const Entry& entry, std::int64_t oldest_ms) {
+void SchedulerBook::plan_sweep(Entry& entry, std::int64_t oldest_ms) {
   const bool over = entry.state.runs > engine_.options_.max_scheduler_runs;
+  if (over) entry.sweep_due = true;
   runs_plan_.plan({entry.scheduler.name_space, entry.scheduler.id},
                   over ? engine_.now_.wall_ms : oldest_ms + engine_.options_.run_retention_ms);
 }
 
 bool SchedulerBook::sweep_runs() {
   Name name;
-  if (!runs_plan_.take_due(engine_.now_.wall_ms, &name)) return false;
+  if (!runs_plan_.take_due(engine_.now_.wall_ms, &name)) return walk();
   const auto it = entries_.find(name);
-  if (it == entries_.end() || it->second.state.runs == 0) return true;
+  if (it == entries_.end()) return true;
+  if (it->second.state.runs == 0) return swept(it), true;
   ScanSpec scan;
   scan.keyspace = Keyspace::kRun;
   scan.begin = keys::run_begin(name.first, name.second, it->second.state.runs_swept_ms);
@@ -327,7 +330,8 @@ void SchedulerBook::sweep_runs_page(const Name& name, const ScanPage& page) {
     if (open) run = *entry.open_run;  // it may have gone on since the page was asked for
     const bool over = entry.state.runs > engine_.options_.max_scheduler_runs;
     if (!over && run.last_nominal_ms > age_limit) {
-      return plan_sweep(entry, run.last_nominal_ms);  // the rest is younger
+      plan_sweep(entry, run.last_nominal_ms);  // the rest is younger
+      return swept(found);
     }
     engine_.batch().del(Keyspace::kRun, key);
     if (open) entry.open_run.reset();  // the next tick begins a record of its own
@@ -335,7 +339,7 @@ void SchedulerBook::sweep_runs_page(const Name& name, const ScanPage& page) {
     entry.state.runs_swept_ms = run.first_nominal_ms;
     touch(entry);
   }
-  if (!page.more) return;
+  if (!page.more) return swept(found);
   if (page.rows.empty()) {
     // Deleted rows only: the next page goes on behind them.
     const auto seen = keys::time_after(page.next, keys::run_prefix(name.first, name.second));
@@ -343,6 +347,66 @@ void SchedulerBook::sweep_runs_page(const Name& name, const ScanPage& page) {
     touch(entry);
   }
   runs_plan_.plan(name, engine_.now_.wall_ms);
+}
+
+// For now there is nothing more to remove.
+void SchedulerBook::swept(std::map<Name, Entry>::iterator at) {
+  at->second.sweep_due = false;
+  if (at->second.touched) return;  // what it becomes is decided when it is written
+  if (may_rest(at->second)) rest(at);
+}
+
+// ---- schedulers that rest
+
+// Run records are kept for days at least, whatever their age is now.
+std::int64_t SchedulerBook::walk_every_ms() const {
+  return std::min(base::kDayMs, engine_.options_.run_retention_ms);
+}
+
+// Some at a time are taken into memory, for a look at their run records; the next ones when these
+// have gone back to rest.
+bool SchedulerBook::walk() {
+  if (next_walk_ms_ > engine_.now_.wall_ms) return false;
+  ScanSpec scan;
+  scan.keyspace = Keyspace::kScheduler;
+  const std::string states = keys::scheduler_state({}, {}).substr(0, 1);
+  scan.begin = walk_from_.empty() ? states : walk_from_;
+  scan.end = keys::after_prefix(states);
+  scan.max_rows = kRestingPerWalk;
+  ReadSpec spec;
+  spec.scans.push_back(std::move(scan));
+  engine_.retention_busy_ = true;
+  ++engine_.sweeps_;
+  engine_.issue_read(std::move(spec),
+                     [this](ReadResult& result, CommitSeq) { walk_page(result.pages[0]); });
+  return true;
+}
+
+// The page says who rests; what is kept of them may have changed since it was asked for.
+void SchedulerBook::walk_page(const ScanPage& page) {
+  auto names = std::make_shared<std::vector<Name>>();
+  for (const auto& [key, value] : page.rows) {
+    const auto name = parse_state_key(key);
+    if (!name) damaged_row(Keyspace::kScheduler, key);
+    if (!entries_.contains(*name)) names->push_back(*name);
+  }
+  walk_found_ = walk_found_ || !names->empty();
+  walk_from_ = page.more ? page.next : std::string();
+  next_walk_ms_ = page.more     ? engine_.now_.wall_ms
+                  : walk_found_ ? engine_.now_.wall_ms + walk_every_ms()
+                                : INT64_MAX;
+  if (!page.more) walk_found_ = false;
+  engine_.start_task([this, names](Lookup& look) {
+    for (const Name& name : *names) recall(name.first, name.second, look);
+    if (!look.complete()) return false;
+    for (const Name& name : *names) {
+      const auto at = entries_.find(name);
+      if (at != entries_.end()) continue;  // declared or redriven meanwhile
+      if (enter(name, look).state.runs == 0) entries_.erase(name);
+    }
+    engine_.retention_busy_ = false;
+    return true;
+  });
 }
 
 }  // namespace rota::core

@@ -353,8 +353,8 @@ class Lives {
       event.by = call.call.seq;
       // Of several cancels of a running job only the first one changes something.
       if (call.state == v1::JOB_STATE_RUNNING) event.must = cancels_[call.job] == 1;
-      // What was sent once, and made a change, did it in the commit it names.
-      if (call.call.tries == 1 && (redrive || call.state == v1::JOB_STATE_CANCELLED)) {
+      // What made a change did it in the commit it names, whichever of its tries was answered.
+      if (redrive || call.state == v1::JOB_STATE_CANCELLED) {
         event.after = event.by - 1;
       }
     }

@@ -196,9 +196,8 @@ TEST_F(CheckerTest, GrantedBeforeItWasCreated) {
 
 TEST_F(CheckerTest, ARepeatedEnqueueNamesALaterCommit) {
   h_.enqueues[0].call = done(100, 165, 13);
-  EXPECT_THAT(found(), HasSubstr("grant of token 1 before it was created, in commit 13"));
   h_.enqueues[0].call.tries = 2;
-  EXPECT_EQ(found(), "");
+  EXPECT_THAT(found(), HasSubstr("grant of token 1 before it was created, in commit 13"));
 }
 
 TEST_F(CheckerTest, ACancelledJobGoesOn) {

@@ -62,9 +62,9 @@ Evidence::Birth Evidence::birth(const JobRecord& job) const {
   const Enqueue* enqueue = this->enqueue(job.op);
   if (enqueue == nullptr) return {};
   const Call& call = enqueue->call;
-  // The answer to a repeat names the commit of the repeat, not that of the first try.
-  if (call.done() && enqueue->created && call.tries == 1) return {call.seq - 1, call.seq};
-  return {floor(enqueue->call.invoked), std::nullopt};
+  // Whichever of its tries was answered.
+  if (call.done() && enqueue->created) return {call.seq - 1, call.seq};
+  return {floor(call.invoked), std::nullopt};
 }
 
 std::string name_of(const JobRecord& job) { return "job " + job.id + " (" + job.kind + ")"; }

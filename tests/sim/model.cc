@@ -148,7 +148,12 @@ void Model::take(const SealedTurn& sealed, const std::map<core::CallId, core::Co
       step_.polls.emplace_back(&call->second, lease);  // decided at the end of the turn
       continue;
     }
+    step_.named = turn.seq;
     std::visit([&](const auto& command) { on(command, reply.body); }, call->second.body);
+    if (ok() && !reply.immediate && reply.seq != step_.named) {
+      fail(5, "an answer names commit " + std::to_string(reply.seq) + " instead of " +
+                  std::to_string(step_.named));
+    }
   }
   silent();
   while (ok() && step_.next_event < turn.events.size()) {

@@ -134,6 +134,7 @@ class Model {
   struct Request {
     std::string body_hash;
     std::int64_t created_ms = 0;
+    core::CommitSeq seq = 0;                  // of the first answer
     std::vector<std::optional<JobKey>> keys;  // of an enqueue
     bool created = false, changed = false;    // of a queue
     core::Declared declared{};                // of a scheduler
@@ -164,6 +165,7 @@ class Model {
     const SealedTurn* turn = nullptr;
     std::int64_t lo = 0, hi = 0;  // engine time of its inputs
     std::size_t next_event = 0;
+    core::CommitSeq named = 0;  // by the answer that is being taken, if it is right
     std::set<JobKey> touched;
     std::map<std::uint64_t, bool> abandoned;  // token: given back in this turn; true when it was
     std::map<std::string, std::uint64_t> unfinished_before;  // by scheduler

@@ -62,7 +62,10 @@ const Model::Request* Model::repeated(int method, const core::RequestTag& tag,
       it->second.created_ms + base::limits::kRequestIdKeptMs <= record.created_ms && !held()) {
     return nullptr;
   }
-  if (it->second.body_hash == tag.body_hash) return &it->second;
+  if (it->second.body_hash == tag.body_hash) {
+    if (!std::holds_alternative<Error>(r)) step_.named = it->second.seq;
+    return &it->second;
+  }
   *refused = true;
   const std::string wrong = differs(r, Reason::kRequestIdReused);
   if (!wrong.empty()) fail(5, "request " + tag.id + " with another body was " + wrong);
@@ -79,6 +82,7 @@ void Model::remember(int method, const core::RequestTag& tag, Request request) {
     return fail(5, "request " + tag.id + " is answered and not remembered");
   }
   request.created_ms = record.created_ms;
+  request.seq = step_.turn->turn.seq;
   requests_[{method, tag.id}] = std::move(request);
 }
 

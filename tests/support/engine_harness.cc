@@ -172,6 +172,8 @@ void EngineHarness::release(core::Turn& turn) {
   for (const std::string& fault : shadow_.take(turn)) ADD_FAILURE() << fault;
   for (core::Reply& reply : turn.replies) {
     EXPECT_FALSE(replies_.contains(reply.call)) << "two replies for one call";
+    EXPECT_LE(reply.seq, turn.seq) << "an answer names a commit that is not durable";
+    named = reply.seq;
     replies_[reply.call] = std::move(reply.body);
   }
   for (core::JobEvent& event : turn.events) {

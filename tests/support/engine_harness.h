@@ -146,6 +146,9 @@ class EngineHarness {
   std::size_t largest_batch_bytes = 0;
   std::size_t largest_batch_ops = 0;
 
+  // The commit that the last answer named.
+  core::CommitSeq named = 0;
+
   // Events of committed turns, in order.
   std::vector<core::JobEvent> events;
 

@@ -32,6 +32,26 @@ TEST(BusinessKey, WaitingJobIsReturned) {
   EXPECT_EQ(h.counters("q").created, 1U);
 }
 
+// What is told of an existing job is told as of now: it may be finished, and not be when it was
+// made. A repeat of that call tells it as it was then.
+TEST(BusinessKey, AnExistingJobIsToldAsOfTheNewestCommit) {
+  EngineHarness h;
+  h.queue("q");
+  const auto first = h.enqueue(keyed());
+  const auto born = h.named;
+  h.finish(h.take_job("q"), succeeded("result"));
+  const auto done = h.named;
+  ASSERT_GT(done, born);
+  const auto found = h.enqueue(keyed(), "req");
+  EXPECT_EQ(found.key, first.key);
+  EXPECT_EQ(found.result, "result");
+  const auto told = h.named;
+  EXPECT_GE(told, done) << "the commit that the state and the result are as of";
+  h.enqueue(job());
+  EXPECT_EQ(h.enqueue(keyed(), "req").state, JobState::kSucceeded);
+  EXPECT_EQ(h.named, told);
+}
+
 TEST(BusinessKey, RunningJobIsReturned) {
   EngineHarness h;
   h.queue("q");
@@ -126,10 +146,14 @@ TEST(BusinessKey, DeadJobIsRedrivenOnRequest) {
   h.finish(h.take_job("q"), failed(false));
   auto again = keyed();
   again.on_dead = core::OnDead::kRedrive;
-  const auto answer = h.enqueue(again);
+  const auto answer = h.enqueue(again, "req");
+  const auto redriven = h.named;
   EXPECT_EQ(answer.key, first.key);
   EXPECT_EQ(answer.state, JobState::kReady);
   EXPECT_FALSE(answer.created);
+  h.enqueue(job());
+  EXPECT_EQ(h.enqueue(again, "req").key, first.key);
+  EXPECT_EQ(h.named, redriven);
   EXPECT_EQ(h.take_job("q").attempt, 2U);
 }
 

@@ -129,25 +129,33 @@ TEST(Enqueue, RepeatedRequestGetsTheFirstAnswer) {
   EngineHarness h;
   h.queue("q");
   const auto first = h.enqueue(job(), "req-1");
+  const auto born = h.named;
+  h.enqueue(job());
+  EXPECT_GT(h.named, born);
   const auto again = h.enqueue(job(), "req-1");
   EXPECT_EQ(again.key, first.key);
   EXPECT_TRUE(again.created);
+  EXPECT_EQ(h.named, born) << "the commit that created the job, not that of the repeat";
   h.crash();
   EXPECT_EQ(h.enqueue(job(), "req-1").key, first.key);
-  EXPECT_EQ(h.counters("q").created, 1U);
+  EXPECT_EQ(h.named, born);
+  EXPECT_EQ(h.counters("q").created, 2U);
 }
 
 TEST(Enqueue, RepeatOfABulkReturnsEveryOutcomeAgain) {
   EngineHarness h;
   h.queue("q");
   const auto first = h.expect<core::EnqueueReply>(enqueue({job(), job("nowhere"), job()}, "bulk"));
+  const auto born = h.named;
+  h.enqueue(job());
   h.crash();
   const auto again = h.expect<core::EnqueueReply>(enqueue({job(), job("nowhere"), job()}, "bulk"));
   ASSERT_EQ(again.items.size(), 3U);
   EXPECT_EQ(std::get<core::EnqueuedJob>(again.items[0]).key,
             std::get<core::EnqueuedJob>(first.items[0]).key);
   EXPECT_EQ(std::get<core::Error>(again.items[1]), std::get<core::Error>(first.items[1]));
-  EXPECT_EQ(h.counters("q").created, 2U);
+  EXPECT_EQ(h.named, born);
+  EXPECT_EQ(h.counters("q").created, 3U);
 }
 
 TEST(Enqueue, RequestIdWithAnotherBodyIsRefused) {

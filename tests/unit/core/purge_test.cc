@@ -250,10 +250,12 @@ TEST(Purge, IsRepeatedByRequestId) {
   EngineHarness h;
   h.queue("q");
   h.enqueue(job());
-  const auto first = purge(h, "r").operation.number;
+  const auto first = purge(h, "r").operation;
+  EXPECT_EQ(h.named, first.barrier);
   h.enqueue(job());
   h.crash();
-  EXPECT_EQ(purge(h, "r").operation.number, first);
+  EXPECT_EQ(purge(h, "r").operation.number, first.number);
+  EXPECT_EQ(h.named, first.barrier) << "jobs of later commits survive, as this one did";
   EXPECT_EQ(h.counters("q").of(JobState::kReady), 1U);
   EXPECT_EQ(h.refusal(core::GetOperation{99}).reason, Reason::kOperationNotFound);
 }

@@ -50,8 +50,11 @@ TEST(Queue, SetIsRepeatedByRequestId) {
   c.queue = "q";
   c.request = {"r", "body"};
   EXPECT_TRUE(h.expect<core::QueueReply>(c).created);
+  const auto created = h.named;
+  h.enqueue(job());
   h.crash();
   EXPECT_TRUE(h.expect<core::QueueReply>(c).created);
+  EXPECT_EQ(h.named, created);
   c.request.body_hash = "other";
   EXPECT_EQ(h.refusal(c).reason, Reason::kRequestIdReused);
 }

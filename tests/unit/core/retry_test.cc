@@ -210,6 +210,7 @@ TEST(Redrive, RepeatedWithItsRequestIdHappensOnce) {
   h.finish(h.take_job("q"), failed());
   const core::RedriveJob once{key, {"redrive-1", "body"}};
   EXPECT_EQ(h.expect<core::JobReply>(once).state, JobState::kReady);
+  const auto redriven = h.named;
   EXPECT_EQ(h.expect<core::JobReply>(once).state, JobState::kReady);
   // It runs, dies again, and the server restarts: the repeat still answers the first answer and
   // leaves the job alone.
@@ -217,6 +218,7 @@ TEST(Redrive, RepeatedWithItsRequestIdHappensOnce) {
   ASSERT_EQ(h.state(key), JobState::kDead);
   h.crash();
   EXPECT_EQ(h.expect<core::JobReply>(once).state, JobState::kReady);
+  EXPECT_EQ(h.named, redriven);
   EXPECT_EQ(h.state(key), JobState::kDead);
   EXPECT_EQ(h.side(key)->redrives, 1U);
   EXPECT_EQ(h.refusal(core::RedriveJob{key, {"redrive-1", "other"}}).reason,

@@ -12,6 +12,7 @@ namespace {
 
 using core::Declared;
 using core::JobState;
+using core::Keyspace;
 using core::Reason;
 using model::RunOutcome;
 
@@ -188,8 +189,11 @@ TEST(Declare, IsRepeatedByRequestIdAfterACrash) {
   auto c = allow("s", 1'000);
   c.request = {"r", "body"};
   EXPECT_EQ(declare(h, c).declared, Declared::kCreated);
+  const auto created = h.named;
+  h.enqueue(job());
   h.crash();
   EXPECT_EQ(declare(h, c).declared, Declared::kCreated);
+  EXPECT_EQ(h.named, created);
   c.request.body_hash = "other";
   EXPECT_EQ(h.refusal(c).reason, Reason::kRequestIdReused);
 }
@@ -289,6 +293,119 @@ TEST(DeleteScheduler, StopsTicking) {
   h.advance(5'000);
   EXPECT_EQ(fired(h, "s").size(), 2U);
   EXPECT_EQ(h.counters("q").created, 2U);
+}
+
+// ---- deleted schedulers rest
+
+std::uint64_t in_memory(EngineHarness& h) { return h.engine().stats().scheduler_entries; }
+
+bool has_state(EngineHarness& h, const std::string& id) {
+  return h.row(Keyspace::kScheduler, model::keys::scheduler_state("default", id)).has_value();
+}
+
+TEST(RestingScheduler, LeavesTheMemoryWhenItsJobsHaveEndedAndKeepsItsRuns) {
+  EngineHarness h;
+  h.queue("q");
+  declare(h, allow("s", 1'000));
+  h.advance(3'000);
+  ASSERT_EQ(h.runs("s").size(), 3U);
+  h.call(core::DeleteScheduler{"s"});
+  EXPECT_EQ(in_memory(h), 1U) << "its jobs still count";
+  for (int i = 0; i < 3; ++i) h.finish(h.take_job("q"), succeeded());
+  EXPECT_EQ(in_memory(h), 0U);
+  EXPECT_TRUE(has_state(h, "s"));
+  EXPECT_EQ(h.runs("s").size(), 3U);
+  h.crash();
+  EXPECT_EQ(in_memory(h), 0U);
+  // Declared again it goes on with its records.
+  const auto again = declare(h, allow("s", 1'000));
+  EXPECT_EQ(again.declared, Declared::kCreated);
+  EXPECT_EQ(again.state.runs, 3U);
+  h.advance(2'000);
+  EXPECT_EQ(h.runs("s").size(), 5U);
+  EXPECT_EQ(h.counters("q").created, 5U);
+}
+
+TEST(RestingScheduler, ItsRedrivenJobCountsForTheNextOfItsName) {
+  EngineHarness h;
+  h.queue("q", with_retry(retries(1)));
+  auto skip = scheduler("s", 60'000);
+  skip.settings.overlap = model::Overlap::kSkip;
+  declare(h, skip);
+  h.advance(60'000);
+  const auto dying = h.take_job("q");
+  h.finish(dying, failed());
+  h.call(core::DeleteScheduler{"s"});
+  ASSERT_EQ(in_memory(h), 0U);
+  h.crash();
+  EXPECT_EQ(h.expect<core::JobReply>(core::RedriveJob{dying.key}).state, JobState::kReady);
+  EXPECT_EQ(in_memory(h), 1U);
+  h.crash();
+  EXPECT_EQ(in_memory(h), 1U) << "it has a job that is not finished";
+  declare(h, skip);
+  h.advance(60'000);
+  EXPECT_EQ(h.runs("s").back().reason, "PREVIOUS_RUN_UNFINISHED");
+  h.finish(h.take_job("q"), succeeded());
+  h.advance(60'000);
+  EXPECT_EQ(h.runs("s").back().outcome, RunOutcome::kFired);
+}
+
+TEST(RestingScheduler, ANewOneOfItsNameDoesNotWaitForARedrivenJobThatHasEnded) {
+  EngineHarness h;
+  h.queue("q", with_retry(retries(1)));
+  auto skip = scheduler("s", 60'000);
+  skip.settings.overlap = model::Overlap::kSkip;
+  declare(h, skip);
+  h.advance(60'000);
+  const auto dying = h.take_job("q");
+  h.finish(dying, failed());
+  h.call(core::DeleteScheduler{"s"});
+  h.expect<core::JobReply>(core::RedriveJob{dying.key});
+  h.finish(h.take_job("q"), succeeded());
+  EXPECT_EQ(in_memory(h), 0U);
+  declare(h, skip);
+  h.advance(60'000);
+  EXPECT_EQ(h.runs("s").back().outcome, RunOutcome::kFired);
+}
+
+// However many there are, a walk takes a few at a time into memory; and in the end nothing is left.
+TEST(RestingScheduler, RunRecordsOfManyGoWhenTheyAreOldEnough) {
+  core::EngineOptions options;
+  options.run_retention_ms = 2 * kHour;
+  EngineHarness h(options);
+  h.set_checks(false);
+  h.queue("q");
+  constexpr int kMany = 300;
+  const auto id = [](int i) { return "s" + std::to_string(i); };
+  for (int i = 0; i < kMany; ++i) declare(h, allow(id(i), 1'000));
+  h.advance(2'000);
+  for (int i = 0; i < kMany; ++i) h.call(core::DeleteScheduler{id(i)});
+  while (h.counters("q").of(JobState::kReady) > 0) {
+    for (const auto& job : h.lease(lease({"q"}, 100)).jobs) h.finish(job, succeeded());
+  }
+  EXPECT_EQ(in_memory(h), 0U);
+  EXPECT_GE(h.rows(Keyspace::kRun), 2U * kMany);
+  h.crash();
+  EXPECT_EQ(in_memory(h), 0U);
+  h.advance(kHour);
+  EXPECT_GE(h.rows(Keyspace::kRun), 2U * kMany) << "none is old enough";
+  EXPECT_EQ(in_memory(h), 0U);
+  std::uint64_t most = 0;
+  for (int minute = 0; minute < 5 * 60; ++minute) {
+    h.move_clocks(60'000);
+    for (int turn = 0; turn < 3; ++turn) {
+      h.seal();
+      while (h.step_store()) {
+      }
+      if (h.reads_ready() > 0) h.deliver_read(0);
+      most = std::max(most, in_memory(h));
+    }
+    h.settle();
+  }
+  EXPECT_EQ(h.rows(Keyspace::kRun), 0U);
+  for (int i = 0; i < kMany; ++i) EXPECT_FALSE(has_state(h, id(i)));
+  EXPECT_EQ(in_memory(h), 0U);
+  EXPECT_LE(most, 64U);
 }
 
 // What was deleted and has jobs left counts neither in the figures nor for the limit.
