@@ -7,13 +7,34 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 #include <thread>
 
 namespace rota::driver {
+namespace {
+
+// This process's environment with `more` on top. The strings stay where they are.
+std::vector<char*> environment_with(const std::vector<std::string>& more) {
+  std::vector<char*> all;
+  for (const std::string& one : more) all.push_back(const_cast<char*>(one.c_str()));
+  for (char** own = environ; own != nullptr && *own != nullptr; ++own) {
+    const std::string_view text(*own);
+    const std::string_view name = text.substr(0, text.find('=') + 1);
+    const bool replaced = std::any_of(more.begin(), more.end(), [&](const std::string& one) {
+      return std::string_view(one).starts_with(name);
+    });
+    if (!replaced) all.push_back(*own);
+  }
+  all.push_back(nullptr);
+  return all;
+}
+
+}  // namespace
 
 std::int64_t wall_ms() {
   using namespace std::chrono;
@@ -49,7 +70,9 @@ Process::~Process() {
 }
 
 std::optional<Process> Process::start(const std::vector<std::string>& command,
-                                      const std::string& log, bool dies_with_parent) {
+                                      const std::string& log, bool dies_with_parent,
+                                      const std::vector<std::string>& environment) {
+  std::vector<char*> envp = environment_with(environment);  // before the fork: it allocates
   std::vector<char*> argv;
   for (const std::string& arg : command) argv.push_back(const_cast<char*>(arg.c_str()));
   argv.push_back(nullptr);
@@ -67,7 +90,7 @@ std::optional<Process> Process::start(const std::vector<std::string>& command,
     dup2(in, 0);
     dup2(out, 1);
     dup2(out, 2);
-    execvp(argv[0], argv.data());
+    execvpe(argv[0], argv.data(), envp.data());
     _exit(127);
   }
   Process process;
@@ -130,7 +153,8 @@ bool group_lives(pid_t pid) {
   return false;
 }
 
-bool ServerProcess::start(bool dies_with_parent, const std::vector<std::string>& more) {
+bool ServerProcess::start(bool dies_with_parent, const std::vector<std::string>& more,
+                          const std::vector<std::string>& environment) {
   struct stat info {};
   const std::size_t from =
       ::stat(log_.c_str(), &info) == 0 ? static_cast<std::size_t>(info.st_size) : 0;
@@ -138,7 +162,7 @@ bool ServerProcess::start(bool dies_with_parent, const std::vector<std::string>&
   std::vector<std::string> command = {
       binary_, "--data", data_, "--listen", listen_, "--store-ballast-bytes", "0"};
   command.insert(command.end(), more.begin(), more.end());
-  auto process = Process::start(command, log_, dies_with_parent);
+  auto process = Process::start(command, log_, dies_with_parent, environment);
   if (!process) {
     error_ = "cannot start " + binary_;
     return false;
@@ -157,7 +181,7 @@ bool ServerProcess::start(bool dies_with_parent, const std::vector<std::string>&
         address_ = text.substr(at + mark.size(), end - at - mark.size());
         return true;
       },
-      20'000);
+      kPatienceMs);
   if (!up || ended) {
     error_ = "the server did not start:\n" + read_file(log_, from);
     return false;
@@ -168,7 +192,7 @@ bool ServerProcess::start(bool dies_with_parent, const std::vector<std::string>&
 
 bool ServerProcess::kill() {
   process_.signal(SIGKILL);
-  const auto change = process_.wait(5'000);
+  const auto change = process_.wait(kPatienceMs);
   return change && change->signal == SIGKILL;
 }
 

@@ -31,9 +31,11 @@ class Process {
   ~Process();
 
   // Standard output and error are appended to `log`. With `dies_with_parent` the kernel kills it
-  // when the starting thread ends.
+  // when the starting thread ends. `environment`: "NAME=value" each, on top of this process's own,
+  // which no thread may change meanwhile.
   static std::optional<Process> start(const std::vector<std::string>& command,
-                                      const std::string& log, bool dies_with_parent);
+                                      const std::string& log, bool dies_with_parent,
+                                      const std::vector<std::string>& environment = {});
 
   pid_t pid() const { return pid_; }
   bool running() const { return pid_ > 0; }
@@ -62,15 +64,23 @@ bool group_lives(pid_t pid);
 // A rota-server with its data directory, restarted on the port it was first given.
 class ServerProcess {
  public:
+  // Only what hangs takes so long: a start on a loaded machine has a log to read back, and a killed
+  // process is gone no sooner than the sync of the disk that it waits for.
+  static constexpr std::int64_t kPatienceMs = 120'000;
+
   ServerProcess(std::string binary, std::string data, std::string log, std::string listen)
       : binary_(std::move(binary)),
         data_(std::move(data)),
         log_(std::move(log)),
         listen_(std::move(listen)) {}
 
-  // Returns when it listens; false (with error()) when it has not after 20 s.
-  bool start(bool dies_with_parent, const std::vector<std::string>& more = {});
-  bool kill();  // SIGKILL, and waits; false when it had not run or ended in another way
+  // Returns when it listens; false (with error()) when it has not after kPatienceMs. `more`: options
+  // of the server; `environment`: see Process::start.
+  bool start(bool dies_with_parent, const std::vector<std::string>& more = {},
+             const std::vector<std::string>& environment = {});
+  // SIGKILL, and waits; false when it had not run, ended in another way, or is still not gone after
+  // kPatienceMs.
+  bool kill();
   std::optional<int> stop(std::int64_t at_most_ms);  // SIGTERM; its exit code
   const std::string& address() const { return address_; }
   const std::string& error() const { return error_; }

@@ -57,6 +57,18 @@ TEST_F(DriverProcessTest, NoProcessHasNoGroup) {
   EXPECT_FALSE(group_lives(0));
 }
 
+// What is given stands above what is inherited, and only in the process that was started.
+TEST_F(DriverProcessTest, AnEnvironmentOfItsOwn) {
+  const std::string own = getenv("HOME") == nullptr ? "" : getenv("HOME");
+  auto process = Process::start({"/bin/sh", "-c", "echo \"$HOME $ROTA_ONE $ROTA_TWO <${PATH:+path}>\""},
+                                folder_ + "/said", true, {"HOME=/far", "ROTA_ONE=1"});
+  ASSERT_TRUE(process.has_value());
+  ASSERT_TRUE(process->wait(kPatienceMs).has_value());
+  EXPECT_EQ(read_file(folder_ + "/said"), "/far 1  <path>\n");
+  EXPECT_EQ(getenv("ROTA_ONE"), nullptr);
+  EXPECT_EQ(getenv("HOME") == nullptr ? std::string() : std::string(getenv("HOME")), own);
+}
+
 // A kill that found nothing to kill is none.
 TEST_F(DriverProcessTest, AServerThatDoesNotRunIsNotKilled) {
   ServerProcess server("/bin/false", folder_ + "/data", folder_ + "/log", "127.0.0.1:0");
