@@ -33,7 +33,7 @@ set(ROTA_MAY_LINK_rpc base model core store runtime proto)
 set(ROTA_MAY_LINK_app base model core store runtime proto rpc)
 set(ROTA_MAY_LINK_client base proto)
 set(ROTA_MAY_LINK_worker base client)
-set(ROTA_MAY_LINK_tools base client proto)
+set(ROTA_MAY_LINK_tools base client worker proto)
 set(ROTA_MAY_LINK_examples client worker)
 
 if(NOT TARGET check-headers)

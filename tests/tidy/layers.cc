@@ -23,7 +23,7 @@ const std::map<std::string, Names, std::less<>>& allowed_layers() {
       {"app", {"base", "model", "core", "store", "runtime", "rpc"}},
       {"client", {"base"}},
       {"worker", {"base", "client"}},
-      {"tools", {"base", "client"}},
+      {"tools", {"base", "client", "worker"}},
       {"examples", {"client", "worker"}},
   };
   return table;
