@@ -24,6 +24,15 @@ inline constexpr std::string_view kPoison = "poison";  // ends the worker's proc
 // Of jobs that a scheduler makes; its template says so.
 inline constexpr int kTickAttempts = 10;
 
+// Of workers of the library with leases of kLeaseTtlMs: how long before a lease can end they have
+// given it up, and told its handler to stop.
+inline constexpr Ns kGivenUpAhead = 1'250'000'000;
+// How long a handler that was told may go on while its process runs. Ours return at once.
+inline constexpr Ns kStopGrace = 2'000'000'000;
+
+// How late a record of a tick may come: the server's late tolerance, by default.
+inline constexpr std::int64_t kLateMs = 10'000;
+
 struct Figures {
   std::int64_t jobs = 0, succeeded = 0, dead = 0, cancelled = 0;
   std::int64_t attempts = 0, lost = 0, timed_out = 0, released = 0;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "blackbox/checker.h"
 
@@ -203,6 +205,7 @@ class Executions {
   Executions(const Evidence& evidence, Figures* figures, Contradictions* contradictions)
       : evidence_(evidence), figures_(figures), contradictions_(contradictions) {
     for (const Standstill& one : evidence.history().standstills) stood_[one.worker].push_back(one);
+    for (auto& [worker, all] : stood_) unite(&all);
   }
 
   void judge() {
@@ -234,8 +237,23 @@ class Executions {
     }
   }
 
+  // Who noted a standstill was the worker, or who stopped it, or both.
+  static void unite(std::vector<Standstill>* all) {
+    std::sort(all->begin(), all->end(),
+              [](const Standstill& a, const Standstill& b) { return a.from < b.from; });
+    std::vector<Standstill> apart;
+    for (const Standstill& one : *all) {
+      if (!apart.empty() && one.from <= apart.back().to) {
+        apart.back().to = std::max(apart.back().to, one.to);
+      } else {
+        apart.push_back(one);
+      }
+    }
+    *all = std::move(apart);
+  }
+
   // Two handlers of one job at once: only if the earlier one had been told to stop, or could not be
-  // told because its process did not run.
+  // told because its process did not run when it should have been; and then not for long.
   void judge_overlap(std::vector<const Execution*>& all) {
     std::sort(all.begin(), all.end(),
               [](const Execution* a, const Execution* b) { return a->token < b->token; });
@@ -243,23 +261,49 @@ class Executions {
       const Execution& before = *all[i - 1];
       const Execution& next = *all[i];
       if (before.ended <= next.began) continue;
-      if (before.told <= next.began || stood(before, next.began)) {
+      const std::optional<Ns> due = due_to_stop(before, next.began);
+      const bool in_time =
+          due && before.ended != kNever &&
+          before.ended - *due <= kStopGrace + stood(before.worker, *due, before.ended);
+      if (in_time) {
         ++figures_->overlaps;
         continue;
       }
       contradictions_->add(
           "job " + before.job + " ran in " + before.worker + " with " + text_of(before.token) +
           " and, " + std::to_string((before.ended - next.began) / 1'000'000) +
-          " ms before that ended, in " + next.worker + " with " + text_of(next.token));
+          " ms before that ended, in " + next.worker + " with " + text_of(next.token) +
+          (due ? ", " + std::to_string((before.ended - *due) / 1'000'000) +
+                     " ms after it was to stop"
+               : std::string()));
     }
   }
 
-  bool stood(const Execution& one, Ns until) const {
+  // When a handler had been told to stop, or could be told again, seen from where the next one
+  // began. A standstill that was over well before that is no excuse.
+  std::optional<Ns> due_to_stop(const Execution& one, Ns next_began) const {
+    if (one.told <= next_began) return one.told;
     const auto at = stood_.find(one.worker);
-    if (at == stood_.end()) return false;
-    return std::any_of(at->second.begin(), at->second.end(), [&](const Standstill& still) {
-      return still.from <= until && still.to >= one.began;
-    });
+    if (at == stood_.end()) return std::nullopt;
+    std::optional<Ns> due;
+    for (const Standstill& still : at->second) {
+      if (still.from <= next_began && still.to >= one.began &&
+          still.to >= next_began - kGivenUpAhead) {
+        due = still.to;
+      }
+    }
+    return due;
+  }
+
+  // How much of this span the worker did not run.
+  Ns stood(const std::string& worker, Ns from, Ns to) const {
+    const auto at = stood_.find(worker);
+    Ns sum = 0;
+    if (at == stood_.end()) return sum;
+    for (const Standstill& still : at->second) {
+      sum += std::max<Ns>(0, std::min(still.to, to) - std::max(still.from, from));
+    }
+    return sum;
   }
 
   // What succeeded in a worker of the library was run there, and said so.

@@ -421,6 +421,64 @@ TEST_F(CheckerTest, TwoHandlersOfOneJobAtOnce) {
   EXPECT_THAT(found(), HasSubstr("job a ran in w1 with token 1 and"));
 }
 
+// A pause excuses the overlap that it leads to, no other one.
+class OverlapTest : public CheckerTest {
+ protected:
+  static constexpr Ns kSecond = 1'000'000'000;
+  OverlapTest() {
+    h_.executions[1].ended = 9 * kSecond;
+    h_.jobs[0].attempts[1].worker = "w2";
+    h_.executions.push_back({.worker = "w2",
+                             .job = "a",
+                             .token = 3,
+                             .attempt = 2,
+                             .began = 8 * kSecond,
+                             .ended = 8 * kSecond + 5,
+                             .result = "result a",
+                             .returned = true});
+  }
+};
+
+TEST_F(OverlapTest, AStandstillThatWasOverInTime) {
+  h_.standstills.push_back({.worker = "w1", .from = kSecond, .to = 6 * kSecond});
+  EXPECT_THAT(found(), HasSubstr("job a ran in w1 with token 1 and, 1000 ms before that ended, in "
+                                 "w2 with token 3"));
+  h_.standstills[0].to = 7 * kSecond;
+  EXPECT_EQ(found(), "");
+  EXPECT_EQ(figures_.overlaps, 1);
+  h_.standstills[0] = {.worker = "w1", .from = 8 * kSecond + 1, .to = 9 * kSecond};  // too late
+  EXPECT_THAT(found(), HasSubstr("job a ran in w1 with token 1 and"));
+}
+
+TEST_F(OverlapTest, LongAfterItWasToldToStop) {
+  h_.executions[1].told = 6 * kSecond;
+  EXPECT_THAT(found(), HasSubstr("in w2 with token 3, 3000 ms after it was to stop"));
+  h_.executions[1].told = 7 * kSecond;
+  EXPECT_EQ(found(), "");
+  EXPECT_EQ(figures_.overlaps, 1);
+  // Told, then stopped: it could not return. Noted twice, it is one standstill.
+  h_.executions[1].told = 6 * kSecond;
+  h_.standstills.push_back({.worker = "w1", .from = 7 * kSecond, .to = 8 * kSecond});
+  h_.standstills.push_back({.worker = "w1", .from = 7 * kSecond, .to = 8 * kSecond});
+  EXPECT_EQ(found(), "");
+  h_.executions[1].ended = 10 * kSecond;
+  EXPECT_THAT(found(), HasSubstr("4000 ms after it was to stop"));
+}
+
+TEST_F(OverlapTest, LongAfterAStandstill) {
+  h_.standstills.push_back({.worker = "w1", .from = 3 * kSecond, .to = 20 * kSecond});
+  h_.executions[1].ended = 21 * kSecond;
+  EXPECT_EQ(found(), "");
+  h_.executions[1].ended = 23 * kSecond;
+  EXPECT_THAT(found(), HasSubstr("3000 ms after it was to stop"));
+}
+
+TEST_F(OverlapTest, AHandlerThatNeverEnded) {
+  h_.executions[1].told = 7 * kSecond;
+  h_.executions[1].ended = kNever;
+  EXPECT_THAT(found(), HasSubstr("job a ran in w1 with token 1 and"));
+}
+
 // --- queues
 
 TEST_F(CheckerTest, OverTheLimit) {
@@ -642,6 +700,32 @@ TEST_F(TicksTest, RunsThatOverlap) {
                                  "over"));
   h_.schedulers[0].may_overlap = true;
   EXPECT_EQ(found(), "");
+}
+
+TEST_F(TicksTest, ASchedulerThatStopsTicking) {
+  h_.schedulers[0].created_ms = 500;
+  h_.schedulers[0].paused_ms = 15'000;  // as late as the last record may be
+  EXPECT_EQ(found(), "");
+  h_.schedulers[0].paused_ms = 15'001;
+  EXPECT_THAT(found(), HasSubstr("scheduler s: its last tick on record is 4000, it was paused at "
+                                 "15001"));
+}
+
+TEST_F(TicksTest, ASchedulerThatBeginsLate) {
+  h_.schedulers[0].created_ms = 0;
+  h_.schedulers[0].paused_ms = 5'000;
+  EXPECT_EQ(found(), "");
+  h_.schedulers[0].created_ms = -1;
+  EXPECT_THAT(found(), HasSubstr("scheduler s: its first tick on record is 1000, it was made at "
+                                 "-1"));
+}
+
+TEST_F(TicksTest, ASchedulerThatNeverTicks) {
+  h_.schedulers.push_back({.scheduler = "mute", .every_ms = 1'000, .paused_ms = 11'000});
+  EXPECT_EQ(found(), "");
+  h_.schedulers[1].paused_ms = 11'001;
+  EXPECT_THAT(found(),
+              HasSubstr("scheduler mute: no tick is on record, made at 0, paused at 11001"));
 }
 
 TEST_F(TicksTest, ATickThatMustFire) {

@@ -151,6 +151,7 @@ class Ticks {
       }
       before = run;
     }
+    judge_ends();
     judge_jobs();
     if (!declared_.may_overlap) judge_overlap();
   }
@@ -159,6 +160,29 @@ class Ticks {
   void add(const RunRecord& run, const std::string& text) {
     contradictions_->add("scheduler " + declared_.scheduler + ", tick " +
                          std::to_string(run.first_ms) + ": " + text);
+  }
+
+  // It ticked all the time: from its creation until it was paused.
+  void judge_ends() {
+    const std::string what = "scheduler " + declared_.scheduler + ": ";
+    const std::int64_t first_ms = declared_.created_ms + declared_.every_ms;
+    const std::int64_t last_ms = declared_.paused_ms - declared_.every_ms - kLateMs;
+    const std::string made = "made at " + std::to_string(declared_.created_ms);
+    const std::string paused = "paused at " + std::to_string(declared_.paused_ms);
+    if (runs_.empty()) {
+      if (last_ms > declared_.created_ms) {
+        contradictions_->add(what + "no tick is on record, " + made + ", " + paused);
+      }
+      return;
+    }
+    if (runs_.front()->first_ms > first_ms) {
+      contradictions_->add(what + "its first tick on record is " +
+                           std::to_string(runs_.front()->first_ms) + ", it was " + made);
+    }
+    if (runs_.back()->last_ms < last_ms) {
+      contradictions_->add(what + "its last tick on record is " +
+                           std::to_string(runs_.back()->last_ms) + ", it was " + paused);
+    }
   }
 
   // Every tick stands in exactly one record.

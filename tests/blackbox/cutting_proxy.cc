@@ -268,6 +268,8 @@ void CuttingProxy::read_from(Connection& connection, int side) {
   }
   bytes.resize(static_cast<std::size_t>(got));
   pipe.held_bytes += bytes.size();
+  if (delay_ms_[direction] > 0) figures_.delayed += bytes.size();
+  if (held_[direction]) figures_.held += bytes.size();
   pipe.chunks.push_back(
       {.due_ns = mono_ns() + delay_ms_[direction] * kNsPerMs, .bytes = std::move(bytes)});
 }

@@ -55,6 +55,8 @@ class CuttingProxy {
     std::uint64_t accepted = 0, refused = 0;
     std::uint64_t reset = 0;      // connections, by a command
     std::uint64_t abandoned = 0;  // connections
+    std::uint64_t delayed = 0;    // bytes, in both directions
+    std::uint64_t held = 0;       // bytes that arrived while their direction was held
     std::array<std::uint64_t, 2> bytes{};
     int present = 0;
   };

@@ -151,6 +151,7 @@ TEST_F(CuttingProxyTest, Delays) {
   EXPECT_GE(mono_ns() - sent, 119'000'000);
   ASSERT_TRUE(server.write("at once"));
   EXPECT_EQ(client.read(7), "at once");
+  EXPECT_EQ(proxy_->figures().delayed, 4U);
 }
 
 TEST_F(CuttingProxyTest, HoldsOneDirection) {
@@ -163,6 +164,7 @@ TEST_F(CuttingProxyTest, HoldsOneDirection) {
   EXPECT_EQ(server.read(6), "passes");
   proxy_->hold(Direction::kToClient, false);
   EXPECT_EQ(client.read(4), "held");
+  EXPECT_EQ(proxy_->figures().held, 4U);
 }
 
 TEST_F(CuttingProxyTest, HalfOpenTellsNobody) {

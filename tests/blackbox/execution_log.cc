@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "blackbox/execution_log.h"
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 
@@ -46,7 +47,7 @@ bool read_execution_log(const std::string& text, const std::string& worker, Ns d
     }
   }
   for (auto& [token, one] : running) {
-    if (!one->returned) one->ended = died;
+    if (!one->returned) one->ended = std::max(one->began, died);
   }
   return true;
 }

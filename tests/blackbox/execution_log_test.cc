@@ -36,13 +36,15 @@ TEST(ExecutionLogTest, WhatHandlersDid) {
   EXPECT_EQ(history.standstills[0].to, 400);
 }
 
-TEST(ExecutionLogTest, AKilledWorkerRanUntilItWasFoundDead) {
+TEST(ExecutionLogTest, AKilledWorkerRanUntilItWasLastSeen) {
   History history;
   std::string why;
   ASSERT_TRUE(read_execution_log("B 100 7 job1 1\nB 110 8 jo", "w1", 500, &history, &why)) << why;
   ASSERT_EQ(history.executions.size(), 1U);
   EXPECT_EQ(history.executions[0].ended, 500);
   EXPECT_FALSE(history.executions[0].returned);
+  ASSERT_TRUE(read_execution_log("B 600 9 job1 2\n", "w2", 500, &history, &why)) << why;
+  EXPECT_EQ(history.executions[1].ended, 600);  // it began after that look
 }
 
 TEST(ExecutionLogTest, LinesThatSayNothing) {

@@ -15,11 +15,11 @@ void append(T* to, T&& from) {
   from.clear();
 }
 
+}  // namespace
+
 std::int64_t ms_of(const google::protobuf::Timestamp& time) {
   return time.seconds() * 1'000 + time.nanos() / 1'000'000;
 }
-
-}  // namespace
 
 Ns mono_ns() {
   timespec now{};

@@ -26,6 +26,7 @@ using Ns = std::int64_t;
 
 inline constexpr Ns kNever = INT64_MAX;
 Ns mono_ns();
+std::int64_t ms_of(const google::protobuf::Timestamp& time);
 
 // One invocation. Tries with one request id are one invocation; tries without are several.
 struct Call {
@@ -126,7 +127,7 @@ struct Execution {
   int attempt = 0;
   Ns began = 0;
   Ns told = kNever;      // asked to stop
-  Ns ended = kNever;     // returned, or its process was found dead
+  Ns ended = kNever;     // returned, or its process was alive for the last time
   std::string result{};  // of a success; else empty
   bool returned = false;
 };
@@ -169,8 +170,10 @@ struct RunRecord {
 struct Ticking {
   std::string scheduler{};
   std::int64_t every_ms = 0;
-  bool may_overlap = false;  // overlap policy ALLOW, else SKIP
+  bool may_overlap = false;  // overlap policy ALLOW, else SKIP or WAIT_ONE
   bool catches_all = false;  // catch-up policy ALL, else LATEST
+  // Between these it had to tick; the server's own times.
+  std::int64_t created_ms = 0, paused_ms = 0;
 };
 
 struct History {

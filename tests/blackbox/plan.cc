@@ -20,13 +20,14 @@ std::string kind_of(Random& random, bool poison) {
   return std::string(kOk);
 }
 
-v1::UpsertSchedulerRequest scheduler(const std::string& id, int every_ms, bool all) {
+v1::UpsertSchedulerRequest scheduler(const std::string& id, int every_ms,
+                                     v1::OverlapPolicy::Mode overlap) {
+  const bool all = overlap == v1::OverlapPolicy::MODE_ALLOW;
   v1::UpsertSchedulerRequest request;
   v1::SchedulerDeclaration* declaration = request.mutable_scheduler();
   declaration->set_id(id);
   set_ms(declaration->mutable_spec()->add_parts()->mutable_interval()->mutable_every(), every_ms);
-  declaration->mutable_overlap()->set_mode(all ? v1::OverlapPolicy::MODE_ALLOW
-                                               : v1::OverlapPolicy::MODE_SKIP);
+  declaration->mutable_overlap()->set_mode(overlap);
   declaration->mutable_catch_up()->set_mode(all ? v1::CatchUpPolicy::MODE_ALL
                                                 : v1::CatchUpPolicy::MODE_LATEST);
   if (all) declaration->mutable_catch_up()->set_max_runs(100'000);
@@ -99,7 +100,9 @@ std::vector<v1::SetQueueRequest> planned_queues() {
 }
 
 std::vector<v1::UpsertSchedulerRequest> planned_schedulers() {
-  return {scheduler("every-one", 5'000, true), scheduler("one-at-a-time", 2'000, false)};
+  return {scheduler("every-one", 5'000, v1::OverlapPolicy::MODE_ALLOW),
+          scheduler("one-at-a-time", 2'000, v1::OverlapPolicy::MODE_SKIP),
+          scheduler("one-waits", 3'000, v1::OverlapPolicy::MODE_WAIT_ONE)};
 }
 
 }  // namespace rota::blackbox

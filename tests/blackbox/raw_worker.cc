@@ -66,6 +66,7 @@ std::vector<RawWorker::Held> RawWorker::lease() {
 }
 
 void RawWorker::work(const std::vector<Held>& jobs) {
+  const bool in_one_call = chance(random_, 30);
   for (const Held& held : jobs) {
     if (shared_.over) return;
     if (chance(random_, 3)) {
@@ -77,8 +78,9 @@ void RawWorker::work(const std::vector<Held>& jobs) {
         if (!beat(held)) break;
       }
     }
-    finish(held);
+    if (!in_one_call) finish({held});
   }
+  if (in_one_call && !jobs.empty()) finish(jobs);
 }
 
 bool RawWorker::beat(const Held& held) {
@@ -100,13 +102,19 @@ bool RawWorker::beat(const Held& held) {
   return entry.renewed;
 }
 
-v1::FinishJobsRequest RawWorker::outcome_of(const Held& held) {
+v1::FinishJobsRequest RawWorker::outcomes_of(const std::vector<Held>& jobs) {
   v1::FinishJobsRequest request;
   request.set_session_id(session_);
-  v1::FinishItem* item = request.add_items();
-  item->mutable_lease()->set_job_id(held.job.job_id());
-  item->mutable_lease()->set_fencing_token(held.job.fencing_token());
-  v1::Outcome* outcome = item->mutable_outcome();
+  for (const Held& held : jobs) {
+    v1::FinishItem* item = request.add_items();
+    item->mutable_lease()->set_job_id(held.job.job_id());
+    item->mutable_lease()->set_fencing_token(held.job.fencing_token());
+    choose_outcome(held, item->mutable_outcome());
+  }
+  return request;
+}
+
+void RawWorker::choose_outcome(const Held& held, v1::Outcome* outcome) {
   const std::string& kind = held.job.kind();
   const bool first = held.job.attempt() == 1;
   if (kind == kDoomed || kind == kBroken || (kind == kFlaky && first)) {
@@ -120,41 +128,49 @@ v1::FinishJobsRequest RawWorker::outcome_of(const Held& held) {
     outcome->mutable_success()->mutable_result()->set_data(
         std::to_string(held.job.fencing_token()) + "/" + next_id());
   }
-  return request;
 }
 
-void RawWorker::finish(const Held& held) {
-  const v1::FinishJobsRequest request = outcome_of(held);
+void RawWorker::finish(const std::vector<Held>& jobs) {
+  const v1::FinishJobsRequest request = outcomes_of(jobs);
   for (int tries = 0; tries < kTriesMax && !shared_.over; ++tries) {
-    if (send_finish(request, held)) break;
+    if (send_finish(request, jobs)) break;
     if (chance(random_, 5)) return;  // nobody will know
     shared_.pause(20);
   }
   // Again, and perhaps as something else: what counts is what was recorded.
-  if (chance(random_, 6)) send_finish(chance(random_, 50) ? request : outcome_of(held), held);
+  if (chance(random_, 6)) send_finish(chance(random_, 50) ? request : outcomes_of(jobs), jobs);
 }
 
-bool RawWorker::send_finish(const v1::FinishJobsRequest& request, const Held& held) {
-  Finish& entry = history_.finishes.emplace_back();
-  entry.session = session_;
-  entry.job = held.job.job_id();
-  entry.token = held.job.fencing_token();
-  entry.outcome = reported(request.items(0).outcome());
-  entry.result = request.items(0).outcome().success().result().data();
-  v1::FinishJobsResponse response;
-  if (!ask("finish", Repeat::kOnce, &entry.call, &response,
-           [&] { return client_.finish_jobs(request, once()); })) {
-    return false;
+bool RawWorker::send_finish(const v1::FinishJobsRequest& request, const std::vector<Held>& jobs) {
+  std::vector<Finish*> entries;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const v1::Outcome& outcome = request.items(static_cast<int>(i)).outcome();
+    Finish& entry = history_.finishes.emplace_back();
+    entry.session = session_;
+    entry.job = jobs[i].job.job_id();
+    entry.token = jobs[i].job.fencing_token();
+    entry.outcome = reported(outcome);
+    entry.result = outcome.success().result().data();
+    entries.push_back(&entry);
   }
-  entry.epoch = response.server_epoch();
-  if (response.results_size() != 1) return false;
-  const v1::FinishResult& result = response.results(0);
-  if (result.has_error()) {
-    entry.call.answer = Call::Answer::kRefused;
-    entry.call.reason = result.error().reason();
-  } else {
-    entry.recorded = result.job().outcome();
-    entry.already_ended = result.job().already_ended();
+  Call call;
+  v1::FinishJobsResponse response;
+  const bool done = ask("finish", Repeat::kOnce, &call, &response,
+                        [&] { return client_.finish_jobs(request, once()); });
+  for (Finish* entry : entries) {
+    entry->call = call;
+    entry->epoch = response.server_epoch();
+  }
+  if (!done || response.results_size() != static_cast<int>(entries.size())) return false;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const v1::FinishResult& result = response.results(static_cast<int>(i));
+    if (result.has_error()) {
+      entries[i]->call.answer = Call::Answer::kRefused;
+      entries[i]->call.reason = result.error().reason();
+    } else {
+      entries[i]->recorded = result.job().outcome();
+      entries[i]->already_ended = result.job().already_ended();
+    }
   }
   return true;
 }

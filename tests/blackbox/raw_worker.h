@@ -28,9 +28,12 @@ class RawWorker : public Actor {
   void work(const std::vector<Held>& jobs);
   // False when an answer said that the lease is over.
   bool beat(const Held& held);
-  void finish(const Held& held);
-  bool send_finish(const v1::FinishJobsRequest& request, const Held& held);
-  v1::FinishJobsRequest outcome_of(const Held& held);
+  v1::FinishJobsRequest outcomes_of(const std::vector<Held>& jobs);
+  void choose_outcome(const Held& held, v1::Outcome* outcome);
+  // All in one call.
+  void finish(const std::vector<Held>& jobs);
+  // False when there was no answer.
+  bool send_finish(const v1::FinishJobsRequest& request, const std::vector<Held>& jobs);
 
   const std::string session_ = name_ + "-session";
 };

@@ -12,6 +12,7 @@ using driver::mono_ms;
 
 constexpr int kSubmitters = 3, kRawWorkers = 3;
 constexpr std::int64_t kStepMs = 15, kLookMs = 200, kEndMs = 150'000;
+constexpr std::int64_t kOwedMs = 60'000;  // for kinds of faults that have not struck yet
 constexpr int kPage = 1'000;
 
 internal::CallOptions quick() { return {.timeout = Millis(1'000), .repeat = false}; }
@@ -26,7 +27,8 @@ std::int64_t unfinished_of(const v1::QueueCounters& now) {
 Round::Round(const RoundOptions& options)
     : options_(options),
       stage_(options.stage, &contradictions_),
-      nemesis_(stage_, shared_, options.faults, options.seed * 31 + 7, &contradictions_) {}
+      nemesis_(stage_, shared_, options.faults, options.first, options.seed * 31 + 7,
+               &contradictions_) {}
 
 Round::~Round() {
   shared_.end();
@@ -83,7 +85,8 @@ bool Round::set_up() {
         {.scheduler = declared.id(),
          .every_ms = declared.spec().parts(0).interval().every().seconds() * 1'000,
          .may_overlap = declared.overlap().mode() == v1::OverlapPolicy::MODE_ALLOW,
-         .catches_all = declared.catch_up().mode() == v1::CatchUpPolicy::MODE_ALL});
+         .catches_all = declared.catch_up().mode() == v1::CatchUpPolicy::MODE_ALL,
+         .created_ms = ms_of(made->scheduler().create_time())});
   }
   return true;
 }
@@ -121,7 +124,14 @@ bool Round::done_but_raw_workers() const {
 
 void Round::run_faults() {
   const std::int64_t end_ms = mono_ms() + options_.fault_ms;
-  while ((mono_ms() < end_ms || nemesis_.is_in_the_midst()) && contradictions_.none()) {
+  std::int64_t last_ms = end_ms + kOwedMs;
+  while (contradictions_.none()) {
+    const std::int64_t now_ms = mono_ms();
+    const bool more = now_ms < end_ms || nemesis_.is_in_the_midst();
+    // A scenario keeps the other faults of the server waiting.
+    if (more) last_ms = std::max(last_ms, now_ms + kOwedMs);
+    if (!more && (!nemesis_.owes() || now_ms >= last_ms)) break;
+    if (now_ms >= end_ms) nemesis_.only_what_is_owed();
     nemesis_.step();
     stage_.server_memory_kib();
     all_ended();  // for the count
@@ -134,11 +144,16 @@ void Round::run_faults() {
 // Everything is well again and nothing new comes: all jobs must end.
 void Round::run_to_the_end() {
   shared_.stop_new();
-  for (const v1::UpsertSchedulerRequest& request : planned_schedulers()) {
+  wait_for([this] { return all_tick(); }, "a scheduler does not tick");
+  for (Ticking& declared : history_.schedulers) {
     v1::PauseSchedulerRequest pause;
-    pause.set_scheduler_id(request.scheduler().id());
+    pause.set_scheduler_id(declared.scheduler);
     const auto paused = watch_->pause_scheduler(pause, patient());
-    if (!paused) contradictions_.add("a scheduler cannot be paused: " + paused.error().message);
+    if (!paused) {
+      contradictions_.add("a scheduler cannot be paused: " + paused.error().message);
+      continue;
+    }
+    declared.paused_ms = ms_of(paused->scheduler().pause().pause_time());
   }
   wait_for([this] { return done_but_raw_workers(); }, "clients wait for answers");
   if (contradictions_.none()) controller_->settle();
@@ -156,6 +171,26 @@ void Round::wait_for(const std::function<bool()>& over, const std::string& what)
     contradictions_.add(std::to_string(kEndMs / 1'000) + " s after the last fault " + what + ", " +
                         std::to_string(unfinished_) + " jobs unfinished");
   }
+}
+
+// What came due while the server was away, or took nothing new, is late; but it comes.
+bool Round::all_tick() {
+  if (mono_ms() - looked_ms_ < kLookMs) return false;
+  looked_ms_ = mono_ms();
+  const auto info = watch_->get_server_info({}, quick());
+  if (!info) return false;
+  const std::int64_t now_ms = ms_of(info->server().server_time());
+  return std::all_of(
+      history_.schedulers.begin(), history_.schedulers.end(), [&](const Ticking& declared) {
+        v1::ListRunsRequest newest;
+        newest.set_scheduler_id(declared.scheduler);
+        newest.set_page_size(1);
+        const auto page = watch_->list_runs(newest, quick());
+        if (!page) return false;
+        const std::int64_t last_ms =
+            page->runs().empty() ? declared.created_ms : record_of(page->runs(0)).last_ms;
+        return last_ms >= now_ms - declared.every_ms - kLateMs / 2;
+      });
 }
 
 bool Round::all_ended() {

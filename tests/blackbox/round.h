@@ -23,8 +23,10 @@ namespace rota::blackbox {
 struct RoundOptions {
   StageOptions stage{};
   std::vector<Fault> faults{};  // that may be struck
+  std::vector<Fault> first{};   // before the others
   std::uint64_t seed = 0;
-  std::int64_t fault_ms = 75'000;  // then all is healed and everything must end
+  // Then all is healed and everything must end. At most a minute longer until each kind was struck.
+  std::int64_t fault_ms = 75'000;
 };
 
 class Round {
@@ -41,6 +43,7 @@ class Round {
   const Figures& figures() const { return figures_; }
   const Operations& operations() const { return operations_; }
   const FaultCounts& struck() const { return nemesis_.struck(); }
+  const PointCounts& points() const { return nemesis_.points(); }
   const std::vector<std::string>& notes() const { return nemesis_.notes(); }
   std::int64_t most_memory_kib() const { return stage_.most_memory_kib(); }
   std::string summary() const;
@@ -62,6 +65,7 @@ class Round {
   void wait_for(const std::function<bool()>& over, const std::string& what);
   void join_all();
   bool all_ended();
+  bool all_tick();
   void take_parts();
   // False with a contradiction when the server does not answer: then there is nothing to judge by.
   bool list_everything();

@@ -57,14 +57,15 @@ class Stage {
   void kill_server();
   // SIGTERM; it must end with exit code 0.
   void drain_server();
-  // Starts it, perhaps to end at a fail point (base/fail_point.h); a server that does not start is
-  // a contradiction.
+  // Starts it, perhaps to end at a fail point (base/fail_point.h), which it may do at once; a
+  // server that does not start is a contradiction.
   void start_server(const std::string& fail_point = "");
   // It is to end by itself with this code, and is then not started again until start_server().
   void expect_exit(int code) { expected_exit_ = code; }
   bool waits_for_exit() const { return expected_exit_.has_value() && server_up_; }
   void forget_expected_exit() { expected_exit_.reset(); }
-  void stop_server(bool stopped);  // SIGSTOP, SIGCONT
+  std::int64_t expected_exits() const { return expected_exits_; }  // that were seen, so far
+  void stop_server(bool stopped);                                  // SIGSTOP, SIGCONT
   std::int64_t server_memory_kib();
   std::int64_t most_memory_kib() const { return most_memory_kib_; }
 
@@ -94,17 +95,21 @@ class Stage {
   };
   struct Ended {
     std::string name;
-    Ns died = kNever;  // kNever: it ended by itself, in good order
+    Ns died = kNever;  // seen alive for the last time; kNever: it ended in good order
   };
   std::string log_of(const std::string& name) const { return options_.folder + "/" + name; }
   void contradict(std::string text) { contradictions_->add(std::move(text)); }
-  void note_end(Worker& worker, bool in_order);
+  void note_end(Worker& worker, Ns died);
+  bool is_expected(const driver::Process::Change& change) const {
+    return expected_exit_ && change.signal == 0 && change.exit_code == *expected_exit_;
+  }
 
   const StageOptions options_;
   Contradictions* contradictions_;
   driver::ServerProcess server_;
   bool server_up_ = false;
   std::optional<int> expected_exit_;
+  std::int64_t expected_exits_ = 0;
   std::int64_t most_memory_kib_ = 0;
   std::array<std::unique_ptr<CuttingProxy>, kLines> proxies_;
   std::array<Worker, kWorkers> workers_;
@@ -112,6 +117,7 @@ class Stage {
   std::vector<Standstill> standstills_;
   int worker_names_ = 0;
   std::int64_t poisoned_ = 0;
+  Ns looked_ = 0;  // for the end of workers
 };
 
 }  // namespace rota::blackbox

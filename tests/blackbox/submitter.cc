@@ -4,10 +4,13 @@
 #include <utility>
 #include <vector>
 
+#include "blackbox/checker.h"
+
 namespace rota::blackbox {
 namespace {
 
 constexpr std::size_t kRemembered = 150;
+constexpr int kPoisonAt = 40;  // the job that is poison for certain, of each client
 
 void remember(std::deque<std::string>* list, std::string id) {
   list->push_back(std::move(id));
@@ -46,6 +49,11 @@ std::string Submitter::any_job() {
   return recent_[static_cast<std::size_t>(below(random_, recent_.size()))];
 }
 
+PlannedJob Submitter::next_job() {
+  if (++planned_ != kPoisonAt) return plan_job(random_, shared_.acknowledged);
+  return {.queue = kMain, .kind = std::string(kPoison), .payload = "{}", .max_attempts = 2};
+}
+
 Enqueue* Submitter::begin(const PlannedJob& job) {
   Enqueue& entry = history_.enqueues.emplace_back();
   entry.op = next_id();
@@ -68,7 +76,7 @@ void Submitter::hear(Enqueue* entry, const v1::EnqueuedJob& job) {
 }
 
 void Submitter::enqueue() {
-  const PlannedJob job = plan_job(random_, shared_.acknowledged);
+  const PlannedJob job = next_job();
   Enqueue* entry = begin(job);
   v1::EnqueueJobRequest request;
   request.set_request_id(entry->op);
@@ -85,7 +93,7 @@ void Submitter::bulk(std::size_t count) {
   request.set_request_id(next_id());
   std::vector<Enqueue*> entries;
   for (std::size_t i = 0; i < count; ++i) {
-    const PlannedJob job = plan_job(random_, shared_.acknowledged);
+    const PlannedJob job = next_job();
     entries.push_back(begin(job));
     *request.add_jobs() = spec_of(job, entries.back()->op);
   }

@@ -28,8 +28,10 @@ class Submitter : public Actor {
   void redrive(const std::string& id);
   void read(const std::string& id);
   std::string any_job();
+  PlannedJob next_job();
 
   const std::int64_t backlog_;
+  int planned_ = 0;
   std::deque<std::string> recent_;  // jobs
   std::deque<std::string> dead_;    // jobs that were DEAD when last read
 };

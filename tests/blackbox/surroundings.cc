@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -20,8 +19,14 @@ namespace {
 
 constexpr char kNear[] = "10.117.0.1/24", kFar[] = "10.117.0.2/24";
 constexpr std::int64_t kCommandMs = 10'000;
-constexpr std::uint64_t kDiskBytes = 1U << 30U;
-constexpr std::int64_t kDiskMemoryKiB = 4 * 1024 * 1024;  // free, for the disk to lie in
+constexpr std::uint64_t kMiB = 1U << 20U;
+// What is written before a full disk is noticed is small with these; the limits leave room for it.
+constexpr std::uint64_t kWriteBufferBytes = 8 * kMiB, kWalBytes = 16 * kMiB;
+constexpr std::uint64_t kLowBytes = 96 * kMiB, kNoneBytes = 48 * kMiB, kUnderBytes = 8 * kMiB;
+constexpr std::uint64_t kDiskBytes = 512 * kMiB;
+constexpr std::int64_t kDiskMemoryKiB = 1'536 * 1024;  // free, for the disk to lie in
+// Of a file system that others use: above what a server writes at its start, and all that is taken.
+constexpr std::uint64_t kNearBytes = 64 * kMiB, kFillBytesMax = 128 * kMiB;
 
 std::string network_of(const std::string& pid) {
   std::error_code ignored;
@@ -42,15 +47,26 @@ std::int64_t available_memory_kib() {
 }  // namespace
 
 FarNetwork::FarNetwork(const std::string& log) : log_(log) {
-  if (unshare(CLONE_NEWNET) != 0) {
+  const int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+  if (own < 0 || unshare(CLONE_NEWNET) != 0) {
     why_ = std::string("no network namespace: ") + std::strerror(errno);
-    return;
+  } else {
+    enter(log);
+    // An empty namespace, where not even this process can be reached, is worse than none.
+    if (!available()) {
+      holder_ = driver::Process();
+      stranded_ = setns(own, CLONE_NEWNET) != 0;
+    }
   }
+  if (own >= 0) close(own);
+}
+
+void FarNetwork::enter(const std::string& log) {
   if (!run({"ip", "link", "set", "lo", "up"})) {
     why_ = "no network in a namespace of its own (is iproute2 installed?): see " + log;
-    return;
+  } else if (!set_up(log)) {
+    why_ = "no link to a second network namespace: see " + log;
   }
-  if (!set_up(log)) why_ = "no link to a second network namespace: see " + log;
 }
 
 bool FarNetwork::set_up(const std::string& log) {
@@ -99,23 +115,21 @@ bool FarNetwork::run(const std::vector<std::string>& command) {
 }
 
 SmallDisk::SmallDisk(std::string path) : path_(std::move(path)) {
-  if (available_memory_kib() < kDiskMemoryKiB) {
-    why_ = "less than 4 GiB of memory are free for a file system in it";
-    return;
-  }
-  if (unshare(CLONE_NEWNS) != 0) {
-    why_ = std::string("no mount namespace: ") + std::strerror(errno);
-    return;
-  }
   const std::string size = "size=" + std::to_string(kDiskBytes);
-  if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      mount("tmpfs", path_.c_str(), "tmpfs", 0, size.c_str()) != 0) {
-    why_ = std::string("no mount: ") + std::strerror(errno);
+  if (available_memory_kib() < kDiskMemoryKiB) {
+    why_no_mount_ = "less than 1.5 GiB of memory are free for a file system in it";
+  } else if (unshare(CLONE_NEWNS) != 0) {
+    why_no_mount_ = std::string("no mount namespace: ") + std::strerror(errno);
+  } else if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+             mount("tmpfs", path_.c_str(), "tmpfs", 0, size.c_str()) != 0) {
+    why_no_mount_ = std::string("no mount: ") + std::strerror(errno);
   }
+  clear();
+  if (free_bytes() < 2 * kFillBytesMax) why_ = "no space is left in " + path_;
 }
 
 SmallDisk::~SmallDisk() {
-  if (available()) umount2(path_.c_str(), MNT_DETACH);
+  if (mounted()) umount2(path_.c_str(), MNT_DETACH);
 }
 
 std::uint64_t SmallDisk::free_bytes() const {
@@ -123,13 +137,31 @@ std::uint64_t SmallDisk::free_bytes() const {
   return statvfs(path_.c_str(), &space) == 0 ? space.f_bavail * space.f_frsize : 0;
 }
 
-bool SmallDisk::fill(std::uint64_t leave_free_bytes) {
+std::vector<std::string> SmallDisk::server_options() const {
+  return {"--store-write-buffer-bytes", std::to_string(kWriteBufferBytes),
+          "--store-max-wal-bytes",      std::to_string(kWalBytes),
+          "--store-low-space-bytes",    std::to_string(low_),
+          "--store-no-space-bytes",     std::to_string(none_)};
+}
+
+bool SmallDisk::bring_near(Limit limit) {
+  if (mounted()) return false;
   const std::uint64_t free = free_bytes();
-  if (free <= leave_free_bytes) return true;
+  low_ = free > kNearBytes ? free - kNearBytes : 0;
+  none_ = limit == Limit::kNone ? low_ : 0;
+  return true;
+}
+
+bool SmallDisk::is_below(Limit limit) const { return free_bytes() < limit_of(limit); }
+
+bool SmallDisk::fill(Limit limit) {
+  const std::uint64_t free = free_bytes(), leave = limit_of(limit) - kUnderBytes;
+  if (free <= leave) return true;
+  if (!mounted() && free - leave > kFillBytesMax) return false;
   const int fd = open(filler().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return false;
   const off_t begin = lseek(fd, 0, SEEK_END);
-  const int error = posix_fallocate(fd, begin, static_cast<off_t>(free - leave_free_bytes));
+  const int error = posix_fallocate(fd, begin, static_cast<off_t>(free - leave));
   close(fd);
   return error == 0;
 }
@@ -137,6 +169,8 @@ bool SmallDisk::fill(std::uint64_t leave_free_bytes) {
 void SmallDisk::clear() {
   std::error_code ignored;
   std::filesystem::remove(filler(), ignored);
+  low_ = mounted() ? kLowBytes : 0;
+  none_ = mounted() ? kNoneBytes : 0;
 }
 
 SteppingClock::SteppingClock(std::string library, const std::string& file)
@@ -162,14 +196,8 @@ SteppingClock::~SteppingClock() {
   if (shift_ != &own_) munmap(shift_, sizeof(std::int64_t));
 }
 
-void SteppingClock::put_into_environment() const {
-  setenv("LD_PRELOAD", library_.c_str(), 1);
-  setenv("ROTA_CLOCK_SHIFT", file_.c_str(), 1);
-}
-
-void SteppingClock::take_from_environment() {
-  unsetenv("LD_PRELOAD");
-  unsetenv("ROTA_CLOCK_SHIFT");
+std::vector<std::string> SteppingClock::environment() const {
+  return {"LD_PRELOAD=" + library_, "ROTA_CLOCK_SHIFT=" + file_};
 }
 
 }  // namespace rota::blackbox

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a round needs from the machine: a network of its own with a far part that can be cut off, a
-// small file system that can be filled, a clock that can be stepped. Each says why it is not
-// available where the machine does not give it.
+// disk that can be filled, a clock that can be stepped. Each says why it is not available where the
+// machine does not give it.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,8 @@
 namespace rota::blackbox {
 
 // A network namespace for this process and one behind a link for what shall run far away. All of
-// them are gone when this process ends.
+// them are gone when this process ends. Where the machine gives only some of it, this process is in
+// the network that it came from.
 class FarNetwork {
  public:
   // Before the process has any other thread. `log`: what the commands say.
@@ -26,6 +27,8 @@ class FarNetwork {
 
   bool available() const { return why_.empty(); }
   const std::string& why() const { return why_; }
+  // Not available, and there was no way back: nothing can be reached from here.
+  bool stranded() const { return stranded_; }
   // Where a server must listen to be reached from both parts; private, so with
   // --allow-plaintext-private.
   static const char* address() { return "10.117.1.1"; }
@@ -35,17 +38,25 @@ class FarNetwork {
   bool set_link(bool up);
 
  private:
+  void enter(const std::string& log);
   bool set_up(const std::string& log);
   bool run(const std::vector<std::string>& command);
 
   std::string log_, why_;
+  bool stranded_ = false;
   driver::Process holder_;  // keeps the far namespace
 };
 
-// A file system in memory, seen by this process and those it starts.
+// A disk that can be filled until a server on it refuses new work, or stops. Where the machine
+// allows a mount, a file system in memory, seen by this process and those it starts. Else the file
+// system of the folder: then a server is given limits just below the space that is free there when
+// it starts, so that a file of some MiB brings it below them.
 class SmallDisk {
  public:
-  // Before the process has any other thread. Mounts at `path`, which exists.
+  // The limits of free space below which a server refuses new work, and stops.
+  enum class Limit { kLow, kNone };
+
+  // Before the process has any other thread. `path` exists and is empty.
   explicit SmallDisk(std::string path);
   ~SmallDisk();
   SmallDisk(const SmallDisk&) = delete;
@@ -53,19 +64,29 @@ class SmallDisk {
 
   bool available() const { return why_.empty(); }
   const std::string& why() const { return why_; }
+  bool mounted() const { return why_no_mount_.empty(); }
+  const std::string& why_no_mount() const { return why_no_mount_; }
   const std::string& path() const { return path_; }
-  // Takes space until so much is free. False: it could not.
-  bool fill(std::uint64_t leave_free_bytes);
-  void clear();
-  std::uint64_t free_bytes() const;
 
-  // Below these a server refuses new work, and stops.
-  static constexpr std::uint64_t kLowSpace = 512U << 20U, kNoSpace = 192U << 20U;
+  // For a server whose data lie here.
+  std::vector<std::string> server_options() const;
+  // Puts this limit within reach. True: for servers that are started from now on only.
+  bool bring_near(Limit limit);
+  // Takes space until the limit is passed. False: it could not, or too much would have to be taken
+  // of a file system that others use.
+  bool fill(Limit limit);
+  bool is_below(Limit limit) const;
+  // Gives the space back; servers that are started from now on have far limits.
+  void clear();
 
  private:
+  std::uint64_t free_bytes() const;
+  std::uint64_t limit_of(Limit limit) const { return limit == Limit::kLow ? low_ : none_; }
   std::string filler() const { return path_ + "/filler"; }
+
   const std::string path_;
-  std::string why_;
+  std::string why_, why_no_mount_;
+  std::uint64_t low_ = 0, none_ = 0;
 };
 
 // The wall clock of the servers that are started with it.
@@ -81,9 +102,8 @@ class SteppingClock {
   const std::string& why() const { return why_; }
   void set_ms(std::int64_t shift) { *shift_ = shift; }
   std::int64_t ms() const { return *shift_; }
-  // What is started between the two has this clock.
-  void put_into_environment() const;
-  static void take_from_environment();
+  // A server that is started with these has this clock.
+  std::vector<std::string> environment() const;
 
  private:
   const std::string library_, file_;

@@ -168,21 +168,21 @@ bool ServerProcess::start(bool dies_with_parent, const std::vector<std::string>&
     return false;
   }
   process_ = std::move(*process);
-  bool ended = false;
+  ended_.reset();
   const bool up = wait_until(
       [&] {
-        if (process_.poll()) ended = true;
+        if (auto change = process_.poll(); change && change->ended) ended_ = change;
         const std::string text = read_file(log_, from);
         const std::string mark = "listening on ";
         const auto at = text.find(mark);
         const auto end =
             at == std::string::npos ? at : text.find_first_of(" \n\"", at + mark.size());
-        if (end == std::string::npos) return ended;
+        if (end == std::string::npos) return ended_.has_value();
         address_ = text.substr(at + mark.size(), end - at - mark.size());
         return true;
       },
       kPatienceMs);
-  if (!up || ended) {
+  if (!up || ended_) {
     error_ = "the server did not start:\n" + read_file(log_, from);
     return false;
   }

@@ -74,8 +74,8 @@ class ServerProcess {
         log_(std::move(log)),
         listen_(std::move(listen)) {}
 
-  // Returns when it listens; false (with error()) when it has not after kPatienceMs. `more`: options
-  // of the server; `environment`: see Process::start.
+  // Returns when it listens; false (with error()) when it has not after kPatienceMs. `more`:
+  // options of the server; `environment`: see Process::start.
   bool start(bool dies_with_parent, const std::vector<std::string>& more = {},
              const std::vector<std::string>& environment = {});
   // SIGKILL, and waits; false when it had not run, ended in another way, or is still not gone after
@@ -84,11 +84,14 @@ class ServerProcess {
   std::optional<int> stop(std::int64_t at_most_ms);  // SIGTERM; its exit code
   const std::string& address() const { return address_; }
   const std::string& error() const { return error_; }
+  // How it ended, where start() returned false because it had.
+  const std::optional<Process::Change>& ended() const { return ended_; }
   Process& process() { return process_; }
 
  private:
   std::string binary_, data_, log_, listen_, address_, error_;
   Process process_;
+  std::optional<Process::Change> ended_;
 };
 
 // The file's text from byte `from` on; empty when there is none.
