@@ -53,13 +53,14 @@ void Checker::restore(std::uint64_t token, const Model::LiveLease& live, core::N
   lease.request_id = live.request_id;
   lease.grant = live.grant;
   lease.ttl_ms = live.ttl_ms;
+  const std::int64_t most_ms = live.ttl_ms + live.ttl_ms / 5;
   if (live.timeout_ms != model::kNoTimeout) {
-    lease.cap_ms = now.mono_ms + std::max(live.granted_ms + live.timeout_ms - wall_ms, live.ttl_ms);
+    const std::int64_t attempt_ms = live.granted_ms + live.timeout_ms - wall_ms;
+    lease.cap_ms = now.mono_ms + std::max(attempt_ms, live.ttl_ms);
+    lease.latest_cap_ms = now.mono_ms + std::max(attempt_ms, most_ms);
   }
-  lease.jitter_ms = live.ttl_ms / 5;
-  const std::int64_t least_ms = std::min(live.ttl_ms, left_ms);
-  lease.deadline_ms = now.mono_ms + least_ms;
-  lease.slack_ms = std::min(live.ttl_ms + lease.jitter_ms, left_ms) - least_ms;
+  lease.deadline_ms = now.mono_ms + std::min(live.ttl_ms, left_ms);
+  lease.latest_ms = now.mono_ms + std::min(most_ms, left_ms);
   leases_.restore(token, lease);
 }
 
@@ -150,11 +151,14 @@ void Checker::answered_early(const core::Reply& reply, core::Now) {
     const LeaseClock::Lease* lease = leases_.find(asked.leases[i].token);
     if (lease == nullptr) continue;
     if (answer->items[i].beat == core::Beat::kRenewed) promised(asked.leases[i].token);
-    const std::int64_t left = std::max<std::int64_t>(0, lease->deadline_ms - context_.mono_ms());
+    const std::int64_t now_ms = context_.mono_ms();
+    const std::int64_t least = std::max<std::int64_t>(0, lease->deadline_ms - now_ms);
+    const std::int64_t most = std::max<std::int64_t>(0, lease->latest_ms - now_ms);
     const std::int64_t told = answer->items[i].renewed_for_ms;
-    if (told < left || told > left + lease->slack_ms) {
+    if (told < least || told > most) {
       context_.verdict.fail(12, "a heartbeat renewed for " + std::to_string(told) +
-                                    " ms, the lease has " + std::to_string(left));
+                                    " ms, the lease has from " + std::to_string(least) + " to " +
+                                    std::to_string(most));
     }
   }
   calls_.erase(call);
@@ -166,8 +170,8 @@ void Checker::sealed(SealedTurn& sealed) {
   for (const core::JobEvent& event : sealed.turn.events) {
     if (event.token == 0 || event.kind == core::JobEvent::Kind::kGranted) continue;
     if (const LeaseClock::Lease* lease = leases_.find(event.token)) {
-      sealed.left[event.token] = {lease->deadline_ms - mono_ms, lease->deadline_ms >= lease->cap_ms,
-                                  lease->slack_ms > 0};
+      sealed.left[event.token] = {lease->deadline_ms - mono_ms, lease->at_cap(),
+                                  lease->may_be_at_cap() && !lease->surely_at_cap()};
       if (lease->deadline_ms <= mono_ms) ++ended_alone;
       leases_.end(event.token);
     }
@@ -188,7 +192,7 @@ void Checker::sealed(SealedTurn& sealed) {
   const std::uint64_t late = leases_.sealed(mono_ms, ended_alone, context_.profile.max_expiries);
   if (late != 0) {
     context_.verdict.fail(17, "the lease of token " + std::to_string(late) + " ended " +
-                                  std::to_string(mono_ms - leases_.find(late)->deadline_ms) +
+                                  std::to_string(mono_ms - leases_.find(late)->latest_ms) +
                                   " ms ago and is still live");
   }
 }

@@ -3,7 +3,8 @@
 // When each lease ends as the server has to count it: from its grant and again from the commit of
 // the grant, moved by heartbeats, by repeats of the lease call and by the server's own stalls,
 // never beyond the attempt timeout. Fed in the order in which things enter the engine, since
-// heartbeats are not written.
+// heartbeats are not written. What a start chooses by itself (its jitter) is known as a range only:
+// an earliest and a latest end, and likewise of the attempt.
 #pragma once
 
 #include <algorithm>
@@ -25,17 +26,22 @@ class LeaseClock {
     std::string session_id;
     std::string request_id;
     std::int64_t ttl_ms = 0;
-    std::int64_t deadline_ms = 0;
+    std::int64_t deadline_ms = 0;  // not before
+    std::int64_t latest_ms = 0;    // nor after
     std::int64_t cap_ms = INT64_MAX;
+    std::int64_t latest_cap_ms = INT64_MAX;
     std::int64_t stall_ms = 0;      // of stalls since the last heartbeat
     std::int64_t cap_stall_ms = 0;  // by which slow commits have moved the attempt timeout
     core::CommitSeq granted_seq = 0;
-    std::int64_t jitter_ms = 0;  // at most, after a start
-    std::int64_t slack_ms = 0;   // it may end so much later
-    std::uint64_t grant = 0;     // whose lease it is; 0: granted since the start
+    std::uint64_t grant = 0;  // whose lease it is; 0: granted since the start
     // Turns that were sealed since it was over, and how many leases were live at the first of them.
     std::size_t overdue_turns = 0;
     std::size_t overdue_among = 0;
+
+    // Its end is the attempt timeout for all that is known, or may be.
+    bool at_cap() const { return deadline_ms >= cap_ms; }
+    bool may_be_at_cap() const { return latest_ms >= cap_ms; }
+    bool surely_at_cap() const { return deadline_ms >= latest_cap_ms; }
   };
 
   void clear() { leases_.clear(); }
@@ -47,8 +53,10 @@ class LeaseClock {
     lease.request_id = call.request_id;
     lease.ttl_ms = call.lease_ttl_ms;
     lease.granted_seq = seq;
-    if (job.time_left_ms != model::kNoTimeout) lease.cap_ms = mono_ms + job.time_left_ms;
-    lease.deadline_ms = std::min(mono_ms + lease.ttl_ms, lease.cap_ms);
+    if (job.time_left_ms != model::kNoTimeout) {
+      lease.cap_ms = lease.latest_cap_ms = mono_ms + job.time_left_ms;
+    }
+    renew(lease, mono_ms);
     leases_[job.token] = lease;
   }
   // After a start: live again with at least a full ttl, up to a fifth more, and not shortened by
@@ -82,6 +90,7 @@ class LeaseClock {
       if (lease.stall_ms >= lease.ttl_ms) continue;
       lease.stall_ms += gap_ms;
       lease.deadline_ms += gap_ms;
+      lease.latest_ms += gap_ms;
       if (lease.cap_ms == INT64_MAX) continue;
       std::int64_t cap_gap_ms = gap_ms;
       if (what == core::Stall::kCommit) {
@@ -89,7 +98,8 @@ class LeaseClock {
         lease.cap_stall_ms += cap_gap_ms;
       }
       lease.cap_ms += cap_gap_ms;
-      lease.deadline_ms = std::min(lease.deadline_ms, lease.cap_ms);
+      lease.latest_cap_ms += cap_gap_ms;
+      end_at_cap(lease);
     }
   }
   // A turn was sealed in which these are still live, and `ended` others ended by themselves. A turn
@@ -99,7 +109,7 @@ class LeaseClock {
   std::uint64_t sealed(std::int64_t mono_ms, std::size_t ended, std::size_t looks) {
     const std::size_t among = leases_.size() + ended;
     for (auto& [token, lease] : leases_) {
-      if (lease.deadline_ms + lease.slack_ms >= mono_ms) {
+      if (lease.latest_ms > mono_ms) {
         lease.overdue_turns = 0;
         continue;
       }
@@ -107,6 +117,12 @@ class LeaseClock {
       if (lease.overdue_turns * looks >= lease.overdue_among) return token;
     }
     return 0;
+  }
+  // When the next one is over for certain; INT64_MAX: there is none.
+  std::int64_t next_end_ms() const {
+    std::int64_t next = INT64_MAX;
+    for (const auto& [token, lease] : leases_) next = std::min(next, lease.latest_ms);
+    return next;
   }
   const Lease* find(std::uint64_t token) const {
     const auto it = leases_.find(token);
@@ -116,8 +132,12 @@ class LeaseClock {
 
  private:
   static void renew(Lease& lease, std::int64_t mono_ms) {
-    lease.deadline_ms = std::min(mono_ms + lease.ttl_ms, lease.cap_ms);
-    lease.slack_ms = lease.jitter_ms;  // of the attempt timeout, which a start extends too
+    lease.deadline_ms = lease.latest_ms = mono_ms + lease.ttl_ms;
+    end_at_cap(lease);
+  }
+  static void end_at_cap(Lease& lease) {
+    lease.deadline_ms = std::min(lease.deadline_ms, lease.cap_ms);
+    lease.latest_ms = std::min(lease.latest_ms, lease.latest_cap_ms);
   }
   std::map<std::uint64_t, Lease> leases_;
 };

@@ -34,7 +34,7 @@ struct SealedTurn {
   struct Left {
     std::int64_t ms = 0;
     bool at_cap = false;  // the attempt timeout ends it, not the lease
-    bool vague = false;   // since the last start neither is known exactly
+    bool vague = false;   // or it is the other: since the last start that is not known exactly
   };
   std::map<std::uint64_t, Left> left;  // by token
   bool draining = false;

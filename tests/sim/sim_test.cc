@@ -91,6 +91,37 @@ TEST(Sim, CoverageNamesWhatWasNotReached) {
   EXPECT_FALSE(sum.add_numbers("1 2 3"));
 }
 
+// A start may have extended an attempt by up to a fifth of the ttl, and a slow commit by up to a
+// ttl: a lease that it moved beyond that ends there, by the server's own choice and not later.
+TEST(Sim, ALeaseMovedToItsAttemptTimeoutEndsInTheRangeOfThat) {
+  constexpr std::int64_t kTtlMs = 5'000;
+  LeaseClock::Lease overdue;  // 200 ms are left of what an earlier start gave it
+  overdue.ttl_ms = kTtlMs;
+  overdue.deadline_ms = overdue.latest_ms = 200;
+  overdue.cap_ms = kTtlMs;
+  overdue.latest_cap_ms = kTtlMs + kTtlMs / 5;
+  LeaseClock clock;
+  clock.restore(18, overdue);
+  clock.stalled(13'000, core::Stall::kCommit);
+  const LeaseClock::Lease* lease = clock.find(18);
+  ASSERT_NE(lease, nullptr);
+  EXPECT_EQ(lease->deadline_ms, 2 * kTtlMs);
+  EXPECT_EQ(lease->latest_ms, 2 * kTtlMs + kTtlMs / 5);
+  EXPECT_EQ(clock.sealed(2 * kTtlMs + 18, 0, 1), 0U);
+  EXPECT_EQ(clock.sealed(lease->latest_ms - 1, 0, 1), 0U);
+  EXPECT_EQ(clock.sealed(lease->latest_ms, 0, 1), 18U);
+
+  // A short one moves the lease and does not bring it there: its end stays exact.
+  clock.restore(18, overdue);
+  clock.stalled(1'000, core::Stall::kCommit);
+  EXPECT_EQ(lease->deadline_ms, 1'200);
+  EXPECT_EQ(lease->latest_ms, 1'200);
+  EXPECT_FALSE(lease->may_be_at_cap());
+  EXPECT_EQ(clock.sealed(1'199, 0, 1), 0U);
+  EXPECT_EQ(clock.sealed(1'200, 0, 1), 18U);
+  EXPECT_EQ(clock.next_end_ms(), 1'200);
+}
+
 // ---- the simulator is worth something only if it finds what is wrong
 //
 // Here what the engine says is changed, one check of the simulator at a time. Mistakes inside the
