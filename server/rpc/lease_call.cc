@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "rpc/convert_worker.h"
+#include "rpc/outcomes.h"
 #include "rpc/status_map.h"
 
 namespace rota::rpc {
@@ -16,15 +17,15 @@ namespace {
 // The answers and the cancellation of one call race; whoever ends it finishes it. The loop holds
 // `Shared` only, so that the reactor may be gone when its answers come.
 //
-// A call that carries outcomes is two commands with an answer each; it is finished with both. They
-// come in any order and on different threads: a repeated outcome needs a read, a grant may need its
-// payloads.
+// A call that carries outcomes is two commands or more with an answer each, those of the outcomes
+// joined; it is finished with both. They come in any order and on different threads: a repeated
+// outcome needs a read, a grant may need its payloads.
 class LeaseReactor final : public grpc::ServerUnaryReactor {
  public:
-  LeaseReactor(Context& context, const Caller& caller, std::string session_id,
-               v1::LeaseJobsResponse* response)
-      : shared_(std::make_shared<Shared>(context, caller.name_space, std::move(session_id), this,
-                                         response)) {}
+  LeaseReactor(Context& context, grpc::CallbackServerContext* call, const Caller& caller,
+               std::string session_id, v1::LeaseJobsResponse* response)
+      : shared_(std::make_shared<Shared>(context, call, caller.name_space, std::move(session_id),
+                                         this, response)) {}
 
   void start(const Caller& caller, std::optional<core::FinishJobs> outcomes, core::LeaseJobs lease,
              runtime::WorkerSeen seen) {
@@ -42,13 +43,24 @@ class LeaseReactor final : public grpc::ServerUnaryReactor {
       return;
     }
     shared_->carries = true;
-    const auto accepted = server.loop.submit_both(
-        command_of(caller, *std::move(outcomes)),
-        [shared = shared_](core::Reply reply) {
-          shared->finished(std::move(reply));
-          return runtime::Delivery::kTaken;
-        },
-        std::move(ask), std::move(on_grants));
+    auto parts = split(*std::move(outcomes));
+    const auto on_results = join(parts.size(), [shared = shared_](core::Reply reply) {
+      shared->finished(std::move(reply));
+    });
+    const auto on_part = [&](std::size_t i) -> runtime::ReplyFn {
+      return [on_reply = on_results[i]](core::Reply reply) {
+        on_reply(std::move(reply));
+        return runtime::Delivery::kTaken;
+      };
+    };
+    const std::size_t last = parts.size() - 1;
+    for (std::size_t i = 0; i < last; ++i) {
+      const auto accepted = server.loop.submit(command_of(caller, std::move(parts[i])), on_part(i));
+      if (!accepted) return void(shared_->end(to_status(accepted.error())));
+    }
+    const auto accepted =
+        server.loop.submit_both(command_of(caller, std::move(parts[last])), on_part(last),
+                                std::move(ask), std::move(on_grants));
     if (!accepted) shared_->end(to_status(accepted.error()));
   }
 
@@ -62,9 +74,10 @@ class LeaseReactor final : public grpc::ServerUnaryReactor {
 
  private:
   struct Shared {
-    Shared(Context& context_of_all, std::string names, std::string session, LeaseReactor* owner,
-           v1::LeaseJobsResponse* answer_to)
+    Shared(Context& context_of_all, grpc::CallbackServerContext* transport, std::string names,
+           std::string session, LeaseReactor* owner, v1::LeaseJobsResponse* answer_to)
         : context(context_of_all),
+          transport_call(transport),
           name_space(std::move(names)),
           session_id(std::move(session)),
           call(context.server.loop.next_call()),
@@ -128,6 +141,7 @@ class LeaseReactor final : public grpc::ServerUnaryReactor {
       }
       response->set_server_epoch(static_cast<std::int64_t>(facts.server_epoch));
       response->set_commit_seq(static_cast<std::int64_t>(reply.seq));
+      context.replies.hand_over(transport_call, *response);
       finish(grpc::Status::OK);
     }
 
@@ -145,6 +159,7 @@ class LeaseReactor final : public grpc::ServerUnaryReactor {
     }
 
     Context& context;
+    grpc::CallbackServerContext* const transport_call;
     const std::string name_space;
     const std::string session_id;
     const core::CallId call;  // of the lease command
@@ -183,7 +198,7 @@ Reactor* lease_jobs(Context& context, grpc::CallbackServerContext* call, const C
     if (!taken) return refuse(call, taken.error());
     outcomes = *std::move(taken);
   }
-  auto* reactor = new LeaseReactor(context, caller, request.session_id(), response);
+  auto* reactor = new LeaseReactor(context, call, caller, request.session_id(), response);
   reactor->start(caller, std::move(outcomes), *std::move(lease), *std::move(seen));
   return reactor;
 }
