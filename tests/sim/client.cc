@@ -183,7 +183,9 @@ core::JobRequest Client::job() {
   if (has(Feature::kPriorities) && rng_.chance(0.5)) {
     r.priority = static_cast<std::uint8_t>(98 + rng_.below(5));
   }
-  if (has(Feature::kDelayed) && rng_.chance(0.3)) r.run_at_ms = now + rng_.between(-500, 8'000);
+  if (has(Feature::kDelayed) && rng_.chance(0.3)) {
+    r.run_at_ms = now + rng_.between(-500, context_.profile.far_ms);
+  }
   if (has(Feature::kDeadlines) && rng_.chance(0.2)) {
     r.start_deadline_ms = now + rng_.between(1, 6'000);
   }
