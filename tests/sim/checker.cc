@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "model/keys.h"
 #include "model/keyspace.h"
@@ -233,7 +234,29 @@ void Checker::died() {
   leases_.clear();
 }
 
-void Checker::rested(const core::ShardStore& store, const core::Engine& engine) {
+// At rest the engine has said when it goes on by itself: not after the next thing that is due.
+void Checker::check_wake(const core::Engine& engine, const Rest& rest) {
+  const bool goes_on = rest.more || rest.wake_mono_ms <= context_.mono_ms() ||
+                       rest.wake_wall_ms <= context_.wall_ms();
+  if (goes_on) return;
+  const core::EngineStats stats = engine.stats();
+  const Model::Due due =
+      model_.next_due(stats.ticks_held || stats.schedulers_held, stats.deletions_held);
+  if (rest.wake_wall_ms > std::max(due.at_ms, rest.sealed.wall_ms)) {
+    context_.verdict.fail(17, due.what + " at " + std::to_string(due.at_ms) +
+                                  ", and the engine sleeps until " +
+                                  std::to_string(rest.wake_wall_ms));
+  }
+  const std::int64_t end_ms = leases_.next_end_ms();
+  if (rest.wake_mono_ms > std::max(end_ms, rest.sealed.mono_ms + 1)) {
+    context_.verdict.fail(17, "a lease ends at " + std::to_string(end_ms) +
+                                  " of the monotonic clock, and the engine sleeps until " +
+                                  std::to_string(rest.wake_mono_ms));
+  }
+}
+
+void Checker::rested(const core::ShardStore& store, const core::Engine& engine, const Rest& rest) {
+  if (std::exchange(rested_turn_, rest.turn) != rest.turn) check_wake(engine, rest);
   if (turns_since_ >= context_.profile.full_check_every) full_check(store, &engine);
 }
 

@@ -27,7 +27,7 @@ class Checker final : public Watcher {
   void stalled(std::int64_t gap_ms, core::Stall what) override;
   void committed(const SealedTurn& turn) override;
   void died() override;
-  void rested(const core::ShardStore& store, const core::Engine& engine) override;
+  void rested(const core::ShardStore& store, const core::Engine& engine, const Rest& rest) override;
 
   // Everything, now and then: rows of the store, the model, the engine's own view, and a second
   // engine that loads what is stored.
@@ -51,6 +51,7 @@ class Checker final : public Watcher {
                std::int64_t wall_ms, std::int64_t left_ms);
   std::int64_t overdue_left_ms(const Model::LiveLease& live, std::int64_t wall_ms,
                                bool deletions_held);
+  void check_wake(const core::Engine& engine, const Rest& rest);
   void hear(std::uint64_t token);
   void promised(std::uint64_t token);
   void compare_store(const core::ShardStore& store, int invariant);
@@ -62,6 +63,7 @@ class Checker final : public Watcher {
   std::map<std::uint64_t, Overdue> overdue_;  // by grant
   core::CommitSeq last_seq_ = 0;
   std::uint32_t turns_since_ = 0;
+  std::uint64_t rested_turn_ = 0;  // the last one that was followed by rest
 };
 
 }  // namespace rota::sim

@@ -13,6 +13,8 @@ namespace {
 constexpr std::int64_t kAgainMs = 3'000;
 constexpr std::size_t kOpenMax = 12;
 constexpr std::int64_t kMinuteMs = 60'000;
+constexpr std::uint64_t kKeys = 8;
+constexpr const char* kSharedScope = "shared";
 
 std::string hash_of(const std::string& text) {
   return std::string(base::as_bytes(base::hash_parts({text})));
@@ -28,7 +30,12 @@ bool is_refusal_to_serve(const core::ReplyBody& body) {
 }  // namespace
 
 Client::Client(Context& context, Network& network, Rumours& rumours, Rng rng, std::uint32_t number)
-    : context_(context), network_(network), rumours_(rumours), rng_(rng), number_(number) {}
+    : context_(context),
+      network_(network),
+      rumours_(rumours),
+      rng_(rng),
+      heirs_(rng.split("heirs")),
+      number_(number) {}
 
 void Client::start() {
   context_.agenda.in(rng_.between(1, 2 * context_.profile.think_ms), [this] { act(); });
@@ -176,6 +183,7 @@ model::RetryPolicy Client::retry() {
 core::JobRequest Client::job() {
   core::JobRequest r;
   r.queue = some_queue();
+  if (r.queue == rumours_.leaving) r.queue = rumours_.queues.front();
   r.kind = "k";
   r.content_type = "text/plain";
   r.labels["tag"] = std::to_string(number_) + "." + std::to_string(next_++);
@@ -183,7 +191,9 @@ core::JobRequest Client::job() {
   if (has(Feature::kPriorities) && rng_.chance(0.5)) {
     r.priority = static_cast<std::uint8_t>(98 + rng_.below(5));
   }
-  if (has(Feature::kDelayed) && rng_.chance(0.3)) r.run_at_ms = now + rng_.between(-500, 8'000);
+  if (has(Feature::kDelayed) && rng_.chance(0.3)) {
+    r.run_at_ms = now + rng_.between(-500, context_.profile.far_ms);
+  }
   if (has(Feature::kDeadlines) && rng_.chance(0.2)) {
     r.start_deadline_ms = now + rng_.between(1, 6'000);
   }
@@ -193,8 +203,8 @@ core::JobRequest Client::job() {
   if (has(Feature::kJobRetries) && rng_.chance(0.4)) r.retry = retry();
   if (has(Feature::kBigPayloads) && rng_.chance(0.05)) r.payload = std::string(5'000, 'x');
   if (has(Feature::kBusinessKeys) && rng_.chance(0.4)) {
-    r.business_key = "key" + std::to_string(rng_.below(8));
-    if (rng_.chance(0.2)) r.key_scope = "shared";
+    r.business_key = "key" + std::to_string(rng_.below(kKeys));
+    if (rng_.chance(0.2)) r.key_scope = kSharedScope;
     r.payload = rng_.chance(0.1) ? "other" : "same";
     if (rng_.chance(0.05)) r.kind = "k2";
     r.payload_hash = hash_of(r.payload);
@@ -300,6 +310,61 @@ core::CommandBody Client::scheduler_command() {
   return c;
 }
 
+void Client::after(std::int64_t ms, core::CommandBody body) {
+  context_.agenda.in(ms, [this, body = std::move(body)] {
+    if (!resting_) send(body, 0, next_++);
+  });
+}
+
+// Takes a queue out of service: no node enqueues there any more, what waits is purged, and when
+// what runs has had some time to end it is deleted, and declared anew. The last jobs of it had one
+// attempt each and keys that are known elsewhere: where one died, its key is free with the queue,
+// and a job of another queue takes it before all rows of the old one are gone.
+void Client::replace(const std::string& queue) {
+  rumours_.leaving = queue;
+  const std::int64_t wait_ms = heirs_.between(1'000, 5'000 + 3 * context_.profile.work_ms);
+  const std::string name = "c" + std::to_string(number_) + "-" + std::to_string(next_++);
+  if (has(Feature::kBusinessKeys)) after(0, keyed_jobs(queue, name));
+  if (has(Feature::kPurges)) {
+    after(wait_ms / 2, core::PurgeQueue{.queue = queue, .request = {}});
+    after(wait_ms * 9 / 10, core::PurgeQueue{.queue = queue, .request = {}});
+  }
+  // Calls for these keys that were begun before the deletion go on after it.
+  const std::int64_t read_ms = context_.profile.read_ms;
+  if (has(Feature::kBusinessKeys)) {
+    for (int i = 0; i < 6; ++i) {
+      const std::uint64_t other = heirs_.below(rumours_.queues.size() - 1);
+      after(wait_ms + heirs_.between(0, 4 * read_ms), keyed_jobs(rumours_.queues[other], name));
+    }
+  }
+  context_.agenda.in(wait_ms + 2 * read_ms, [this, queue] {
+    rumours_.leaving.clear();
+    after(0, core::DeleteQueue{queue});
+    core::SetQueue again;
+    again.queue = queue;
+    after(heirs_.between(0, 5'000), std::move(again));
+  });
+}
+
+core::EnqueueJobs Client::keyed_jobs(const std::string& queue, const std::string& name) {
+  core::EnqueueJobs c;
+  c.bulk = true;
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    core::JobRequest r;
+    r.queue = queue;
+    r.kind = "k";
+    r.content_type = "text/plain";
+    r.labels["tag"] = name;
+    r.key_scope = kSharedScope;
+    r.business_key = name + "." + std::to_string(i);
+    r.payload_hash = hash_of(r.payload);
+    r.retry = model::RetryPolicy{};
+    r.retry->max_attempts = 1;
+    c.jobs.push_back(std::move(r));
+  }
+  return c;
+}
+
 core::CommandBody Client::rare() {
   switch (rng_.below(5)) {
     case 0:
@@ -321,7 +386,9 @@ core::CommandBody Client::rare() {
       break;
     case 3:
       if (has(Feature::kQueueDeletes)) {
-        return core::DeleteQueue{rumours_.queues.back()};
+        const std::string& queue = rumours_.queues.back();
+        if (!rumours_.leaving.empty() || heirs_.chance(0.2)) return core::DeleteQueue{queue};
+        replace(queue);
       }
       break;
     default:

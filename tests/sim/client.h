@@ -40,6 +40,9 @@ class Client {
   core::CommandBody set_queue(const std::string& name);
   core::CommandBody scheduler_command();
   core::CommandBody update();
+  void after(std::int64_t ms, core::CommandBody body);
+  void replace(const std::string& queue);
+  core::EnqueueJobs keyed_jobs(const std::string& queue, const std::string& name);
   core::CommandBody rare();
   core::JobKey some_job();
   std::string some_queue();
@@ -51,6 +54,7 @@ class Client {
   Network& network_;
   Rumours& rumours_;
   Rng rng_;
+  Rng heirs_;  // for what becomes of a queue that is deleted
   const std::uint32_t number_;
   bool resting_ = false;
   std::uint64_t next_ = 1;

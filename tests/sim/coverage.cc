@@ -68,6 +68,7 @@ void Coverage::each(const Visit& visit) {
   visit(crashes_);
   visit(full_checks_);
   visit(overdue_);
+  visit(inherited_);
 }
 
 void Coverage::add(const Coverage& other) { add_numbers(other.numbers()); }
@@ -148,6 +149,7 @@ std::string Coverage::table() const {
   row("crashes", crashes_);
   row("full checks", full_checks_);
   row("grants overdue again", overdue_);
+  row("keys inherited", inherited_);
   return out;
 }
 
@@ -185,6 +187,7 @@ std::vector<std::string> Coverage::zeros() const {
   want(crashes_, "crashes");
   want(full_checks_, "full checks");
   want(overdue_, "grants overdue again");
+  want(inherited_, "keys inherited");
   return out;
 }
 

@@ -43,6 +43,8 @@ class Coverage {
   void full_check() { ++full_checks_; }
   // A start met a grant that an earlier one had found overdue.
   void overdue() { ++overdue_; }
+  // A job was given the key of one that is gone with its queue and still stored.
+  void inherited() { ++inherited_; }
 
   std::string table() const;
   // What should have been reached and was not.
@@ -66,6 +68,7 @@ class Coverage {
   std::uint64_t crashes_ = 0;
   std::uint64_t full_checks_ = 0;
   std::uint64_t overdue_ = 0;
+  std::uint64_t inherited_ = 0;
 };
 
 }  // namespace rota::sim

@@ -66,6 +66,12 @@ class Model {
   };
   std::map<std::uint64_t, LiveLease> live_leases() const;
   std::vector<std::string> unfinished() const;  // a line for each job that has not ended
+  // What the engine has to do next by itself at some wall time, and when; INT64_MAX: nothing.
+  struct Due {
+    std::int64_t at_ms = INT64_MAX;
+    std::string what;
+  };
+  Due next_due(bool ticks_held, bool deletions_held) const;
   // What is due by `now_ms` and has not happened: run when the engine is idle.
   void judge_due(std::int64_t now_ms);
 
@@ -277,6 +283,7 @@ class Model {
   void on(const core::ResumeScheduler& c, const core::ReplyBody& r);
   void on(const core::DeleteScheduler& c, const core::ReplyBody& r);
   Scheduler* declared(const std::string& id);
+  std::int64_t next_tick_ms(const Scheduler& s) const;
   std::uint64_t unfinished_of(const std::string& id) const;
   std::set<JobKey> ending_of(const std::string& id);
   void edited(const std::string& id, const Scheduler& s);

@@ -213,6 +213,10 @@ void Model::check_enqueue_item(
         }
         return;
       }
+      if (got != nullptr && got->created && queue_of(key) == nullptr &&
+          row(Keyspace::kJob, keys::job(key)) != nullptr) {
+        context_.coverage.inherited();
+      }
       ledger_.erase(name);
     }
     if (got != nullptr && got->created) {

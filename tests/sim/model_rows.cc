@@ -387,6 +387,36 @@ void Model::compare_all() {
   if (missing != 0) fail(14, std::to_string(missing) + " rows of jobs are missing");
 }
 
+// Delayed jobs and retries, start deadlines, ticks. A start deadline that passes while deletions
+// are held waits for the end of that.
+Model::Due Model::next_due(bool ticks_held, bool deletions_held) const {
+  std::int64_t at_ms = INT64_MAX;
+  const Job* first = nullptr;
+  bool starts = false;
+  for (const auto& [key, job] : jobs_) {
+    if (job.state == JobState::kScheduled && job.due_hi < at_ms) {
+      at_ms = job.due_hi;
+      first = &job;
+      starts = true;
+    }
+    if (job.waits() && job.attempts == 0 && job.deadline_ms != 0 && job.deadline_ms < at_ms &&
+        !deletions_held) {
+      at_ms = job.deadline_ms;
+      first = &job;
+      starts = false;
+    }
+  }
+  Due due{at_ms, ""};
+  if (first != nullptr) {
+    due.what = at(first->key) + (starts ? " is due" : " has its start deadline");
+  }
+  for (const auto& [id, s] : schedulers_) {
+    if (!s.declared || s.paused || ticks_held || next_tick_ms(s) >= due.at_ms) continue;
+    due = {next_tick_ms(s), id + " ticks"};
+  }
+  return due;
+}
+
 // The engine is idle: nothing that is due may be left.
 void Model::judge_due(std::int64_t now_ms) {
   for (const auto& [key, job] : jobs_) {

@@ -51,6 +51,10 @@ Model::Scheduler* Model::declared(const std::string& id) {
   return it == schedulers_.end() || !it->second.declared ? nullptr : &it->second;
 }
 
+std::int64_t Model::next_tick_ms(const Scheduler& s) const {
+  return Ticks(s.settings.spec).after(s.cursor_ms);
+}
+
 std::uint64_t Model::unfinished_of(const std::string& id) const {
   return static_cast<std::uint64_t>(std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& e) {
     return e.second.scheduler == id && e.second.unfinished();

@@ -158,6 +158,8 @@ Profile Profile::draw(std::uint64_t seed, const Reduction& reduction) {
   if (rng.chance(0.3)) p.max_scheduler_runs = static_cast<std::uint64_t>(pick(3, 20));
   p.full_check_every = pick(50, 600);
   if (rng.chance(0.3)) p.window_bytes = static_cast<std::uint64_t>(pick(1, 20'000));
+  // Timers beyond what a refill looks at.
+  if (rng.chance(0.15)) p.far_ms = static_cast<std::int64_t>(rng.log_uniform(10'000, 120'000));
 
   if (reduction.steps) p.steps = *reduction.steps;
   if (reduction.clients) p.clients = *reduction.clients;
@@ -186,11 +188,11 @@ std::string Profile::text() const {
   out += "\nsizes: queues " + std::to_string(queues) + ", clients " + std::to_string(clients) +
          ", workers " + std::to_string(workers) + " x " + std::to_string(slots) + " slots, think " +
          std::to_string(think_ms) + " ms, work " + std::to_string(work_ms) + " ms, ttl to " +
-         std::to_string(ttl_hi_ms) + " ms, window " + std::to_string(window_rows) + " jobs or " +
-         std::to_string(window_bytes) + " bytes in all, timers " +
-         std::to_string(timer_window_rows) + ", page " + std::to_string(page_rows) +
-         ", commands of a turn " + std::to_string(turn_commands) + ", grants " +
-         std::to_string(max_grants);
+         std::to_string(ttl_hi_ms) + " ms, delays to " + std::to_string(far_ms) + " ms, window " +
+         std::to_string(window_rows) + " jobs or " + std::to_string(window_bytes) +
+         " bytes in all, timers " + std::to_string(timer_window_rows) + ", page " +
+         std::to_string(page_rows) + ", commands of a turn " + std::to_string(turn_commands) +
+         ", grants " + std::to_string(max_grants);
   return out;
 }
 

@@ -111,6 +111,7 @@ struct Profile {
   std::uint32_t slots = 2;
   std::int64_t think_ms = 100;  // between two calls of a client
   std::int64_t work_ms = 500;   // about how long a handler runs
+  std::int64_t far_ms = 8'000;  // how far ahead a job is delayed at most
   std::int64_t ttl_lo_ms = 5'000;
   std::int64_t ttl_hi_ms = 15'000;
   std::int64_t network_ms = 20;

@@ -83,8 +83,8 @@ void Server::boot() {
   in_flight_ = false;
   durable_ = store_->last_committed();
   touched_ = true;
-  more_ = true;
-  wake_mono_ms_ = wake_wall_ms_ = 0;
+  rest_.more = true;
+  rest_.wake_mono_ms = rest_.wake_wall_ms = 0;
   last_look_ms_ = planned_ms_ = context_.mono_ms();
   engine_wall_ms_ = engine_->stats().now_ms;
   if (engine_wall_ms_ < context_.wall_ms()) {
@@ -283,17 +283,17 @@ void Server::step() {
     context_.agenda.in(rng_.between(5, 2'000), [this] { boot(); });
     return;
   }
-  if (idle()) watcher_.rested(*store_, *engine_);
+  if (idle()) watcher_.rested(*store_, *engine_, rest_);
   const bool work = !beats_.empty() || (!turn_full() && !(closing_.empty() && opening_.empty()));
   std::int64_t wait_ms = kLookMs;
   if (!reads_.empty() || !completions_.empty()) {
     wait_ms = 0;
   } else if (!in_flight_) {
-    if (touched_ || more_ || work) {
+    if (touched_ || rest_.more || work) {
       wait_ms = 1;
     } else {
-      const std::int64_t due =
-          std::min(wake_mono_ms_ - context_.mono_ms(), wake_wall_ms_ - context_.wall_ms());
+      const std::int64_t due = std::min(rest_.wake_mono_ms - context_.mono_ms(),
+                                        rest_.wake_wall_ms - context_.wall_ms());
       wait_ms = std::clamp<std::int64_t>(due, idle_turn_ ? 1 : 0, kLookMs);
     }
   }
@@ -408,11 +408,11 @@ void Server::apply(Incoming incoming) {
 }
 
 bool Server::wake_due() const {
-  return context_.mono_ms() >= wake_mono_ms_ || context_.wall_ms() >= wake_wall_ms_;
+  return context_.mono_ms() >= rest_.wake_mono_ms || context_.wall_ms() >= rest_.wake_wall_ms;
 }
 
 void Server::seal_and_submit() {
-  if (!touched_ && !more_ && !wake_due()) return;
+  if (!touched_ && !rest_.more && !wake_due()) return;
   SealedTurn sealed;
   tell();
   sealed.first = first_input_.value_or(engine_time());
@@ -435,10 +435,12 @@ void Server::seal_and_submit() {
   }
   if (tamper_) tamper_(turn);
   touched_ = false;
-  more_ = turn.more;
+  ++rest_.turn;
+  rest_.sealed = sealed.sealed;
+  rest_.more = turn.more;
   idle_turn_ = !turn.batch && turn.replies.empty() && turn.reads.empty();
-  wake_mono_ms_ = turn.wake_mono_ms;
-  wake_wall_ms_ = turn.wake_wall_ms;
+  rest_.wake_mono_ms = turn.wake_mono_ms;
+  rest_.wake_wall_ms = turn.wake_wall_ms;
   turn_commands_ = 0;
   if (!idle_turn_) {
     context_.trace.add("seal", {turn.seq, turn.batch ? turn.batch->ops() : 0, turn.replies.size(),

@@ -42,6 +42,15 @@ struct SealedTurn {
   bool deletions_held_once = false;  // at some time of it
 };
 
+// Nothing is going on, and the engine has said when it goes on by itself.
+struct Rest {
+  std::uint64_t turn = 0;  // of all that were sealed, the last
+  core::Now sealed;        // when that was; the wall time is the engine's
+  bool more = false;       // it goes on at once
+  std::int64_t wake_mono_ms = 0;
+  std::int64_t wake_wall_ms = 0;
+};
+
 // Sees everything that enters and leaves the engine, in order.
 class Watcher {
  public:
@@ -57,7 +66,8 @@ class Watcher {
   virtual void committed(const SealedTurn& turn) = 0;
   virtual void died() = 0;
   // Nothing is queued, in flight, read or half done.
-  virtual void rested(const core::ShardStore& store, const core::Engine& engine) = 0;
+  virtual void rested(const core::ShardStore& store, const core::Engine& engine,
+                      const Rest& rest) = 0;
 };
 
 // The store's place to work: pieces in their order, each after a while.
@@ -189,10 +199,8 @@ class Server {
   std::size_t reads_open_ = 0;
   std::size_t turn_commands_ = 0;
   bool touched_ = true;
-  bool more_ = false;
   bool idle_turn_ = false;
-  std::int64_t wake_mono_ms_ = 0;
-  std::int64_t wake_wall_ms_ = 0;
+  Rest rest_;  // as the last turn leaves it, if nothing else comes
   std::int64_t last_look_ms_ = 0;
   std::int64_t planned_ms_ = 0;  // when the next step is to be
   std::uint64_t plan_ = 0;

@@ -219,6 +219,13 @@ std::vector<Planted> planted() {
        [](core::Turn& turn) {
          for (core::Reply& reply : turn.replies) reply.immediate = true;
        }},
+      {"SleepsThroughATimer",
+       [](core::Turn& turn) {
+         turn.wake_wall_ms = INT64_MAX;
+         turn.more = false;
+       }},
+      {"SleepsThroughTheEndOfALease",
+       [](core::Turn& turn) { turn.wake_mono_ms += 10 * base::kMinuteMs; }},
   };
 }
 

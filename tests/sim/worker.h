@@ -25,6 +25,7 @@ struct Rumours {
   std::vector<core::LeaseRef> leases;
   std::vector<std::uint64_t> operations;
   std::vector<std::string> queues;  // their names, existing or not
+  std::string leaving;              // the one that is being taken out of service; empty: none
   void heard(const core::JobKey& job);
   void heard(const core::LeaseRef& lease);
 };
