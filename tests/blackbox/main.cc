@@ -25,7 +25,7 @@ constexpr std::uint64_t kTurns = 3;
 // give, also where a slow machine has spent the time on the first turn: scenarios wait for what
 // they wait for, at most 6 minutes, and a round for kinds that have not struck yet, at most one.
 // Such a run takes some 5 to 9 minutes; at worst, with all that must end ending at the last
-// moment, 16.
+// moment, 20.
 constexpr double kCompleteMinutes = 5;
 constexpr std::int64_t kRoundMs = 75'000, kLeastRoundMs = 20'000;
 

@@ -16,7 +16,8 @@ constexpr int kFailPointMs = 6'000;
 constexpr std::int64_t kByteMs = 3'000;  // for byte N to come
 constexpr std::int64_t kAskMs = 100, kAnswerMs = 300;
 constexpr std::int64_t kForwardSeenMs = 10'000;
-constexpr std::int64_t kFullDiskMs = 120'000;  // until the server has seen it, drained and ended
+constexpr std::int64_t kSharedDiskMs = 10'000;  // for a server to stop below a limit
+constexpr std::int64_t kFullDiskMs = 120'000;   // until the server has seen it, drained and ended
 // Request ids are kept for an hour of the server's time: in all, the clock goes no further forward.
 constexpr std::int64_t kForwardMs = 9 * 60'000, kForwardInAllMs = 45 * 60'000;
 
@@ -390,11 +391,13 @@ Nemesis::Active Nemesis::strike_disk(Fault fault) {
               stage_.start_server();
             }};
   }
-  // Where others use the disk too, they may give space back.
-  const auto hopeless = [this, disk] {
-    return !stage_.server_runs() || (!disk->mounted() && !disk->is_below(SmallDisk::Limit::kNone));
+  // Where others use the disk too, they may give space back; a server that stops does so for a
+  // moment.
+  const auto over = [this, disk, late = in_ms(kSharedDiskMs)] {
+    return !stage_.server_runs() ||
+           (!disk->mounted() && mono_ns() > late && !disk->is_below(SmallDisk::Limit::kNone));
   };
-  return {.until = in_ms(kFullDiskMs), .over = hopeless, .heal = [this, disk, ended_before] {
+  return {.until = in_ms(kFullDiskMs), .over = over, .heal = [this, disk, ended_before] {
             if (stage_.waits_for_exit() && disk->is_below(SmallDisk::Limit::kNone)) {
               contradictions_->add("the server goes on below the hard limit of free space");
             }

@@ -8,6 +8,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -25,8 +26,10 @@ constexpr std::uint64_t kWriteBufferBytes = 8 * kMiB, kWalBytes = 16 * kMiB;
 constexpr std::uint64_t kLowBytes = 96 * kMiB, kNoneBytes = 48 * kMiB, kUnderBytes = 8 * kMiB;
 constexpr std::uint64_t kDiskBytes = 512 * kMiB;
 constexpr std::int64_t kDiskMemoryKiB = 1'536 * 1024;  // free, for the disk to lie in
-// Of a file system that others use: above what a server writes at its start, and all that is taken.
-constexpr std::uint64_t kNearBytes = 64 * kMiB, kFillBytesMax = 128 * kMiB;
+// Of a file system that others use: above what a server writes at its start; so far below that what
+// it gives back when it stops does not help; and all that is taken.
+constexpr std::uint64_t kNearBytes = 64 * kMiB, kFarUnderBytes = 48 * kMiB,
+                        kFillBytesMax = 192 * kMiB;
 
 std::string network_of(const std::string& pid) {
   std::error_code ignored;
@@ -155,7 +158,8 @@ bool SmallDisk::bring_near(Limit limit) {
 bool SmallDisk::is_below(Limit limit) const { return free_bytes() < limit_of(limit); }
 
 bool SmallDisk::fill(Limit limit) {
-  const std::uint64_t free = free_bytes(), leave = limit_of(limit) - kUnderBytes;
+  const std::uint64_t under = mounted() ? kUnderBytes : kFarUnderBytes;
+  const std::uint64_t free = free_bytes(), leave = std::max(limit_of(limit), under) - under;
   if (free <= leave) return true;
   if (!mounted() && free - leave > kFillBytesMax) return false;
   const int fd = open(filler().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
