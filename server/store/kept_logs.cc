@@ -5,7 +5,6 @@
 #include <system_error>
 
 #include "store/data_directory.h"
-#include "store/log_scan.h"
 
 namespace rota::store {
 
@@ -20,15 +19,14 @@ Failure failed(const std::error_code& error, const std::string& what) {
 }  // namespace
 
 std::optional<Failure> keep_logs(const std::string& data_directory,
-                                 const std::string& database_path, std::uint64_t first_log,
-                                 const std::string& name) {
+                                 const std::vector<std::string>& logs, const std::string& name) {
   const std::string all = data_directory + "/kept_logs";
   const fs::path folder = all + "/" + name;
   std::error_code error;
   fs::remove_all(folder, error);
   if (!error) fs::create_directories(folder, error);
   if (error) return failed(error, "create " + folder.string());
-  for (const std::string& log : log_files(database_path, first_log)) {
+  for (const std::string& log : logs) {
     std::error_code linked;
     fs::create_hard_link(log, folder / fs::path(log).filename(), linked);
     if (linked) return failed(linked, "keep " + log + " in " + folder.string());

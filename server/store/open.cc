@@ -116,22 +116,39 @@ class Opening {
     rocks.on_fatal = options_.on_fatal;
     manifest_ = current_manifest(rocks.path);
     auto failure = open_rocks_here(rocks);
-    if (!failure || failure->kind != FailureKind::kDamage || options_.read_only) return failure;
-    auto torn = TornManifest::find(rocks.path);
+    if (!failure || failure->kind != FailureKind::kDamage || creating_) return failure;
+    const auto torn = TornManifest::find(rocks.path);
     if (!torn) return failure;
-    if (auto stopped = torn->cut(directory_.path())) return stopped;
-    // A record that had been synced is not to be left out. It shows in what is missing without it,
-    // and an open that only looks does not remove the files that the record named.
-    rocks.logs = LogMode::kUpToDamage;
-    const auto good = last_good(rocks);
-    rocks.logs = LogMode::kStrict;
-    if (!good || *good < acked_->value() || open_rocks_here(rocks)) {
+    return open_without_tail(*torn, rocks, std::move(*failure));
+  }
+
+  // A record that had been synced is not to be left out. It shows in what is missing without it,
+  // and an open that only looks does not remove the files that the record named.
+  std::optional<Failure> open_without_tail(const TornManifest& torn, RocksOpenOptions rocks,
+                                           Failure damage) {
+    const auto whole = std::exchange(file_system_, torn.shortened(file_system_));
+    rocks.read_only = true;
+    auto failure = open_rocks_here(rocks);
+    if (!failure) {
+      const auto good = last_commit(*database_);
+      if (!good || *good < acked_->value()) failure = damage;
+      if (auto first = database_->health->first()) failure = std::move(first);
       database_.reset();
-      if (auto stopped = torn->put_back()) return stopped;
-      return failure;
     }
-    torn_log_ = torn_log_.empty() ? torn->text() : torn->text() + "; " + torn_log_;
-    return std::nullopt;
+    if (!failure && !options_.read_only) {
+      failure = keep_logs(directory_.path(), {torn.file()}, "torn-manifest");
+    }
+    if (!failure) {
+      rocks.read_only = options_.read_only;
+      failure = open_rocks_here(rocks);
+    }
+    if (!failure) {
+      torn_log_ = torn_log_.empty() ? torn.text() : torn.text() + "; " + torn_log_;
+      return std::nullopt;
+    }
+    file_system_ = whole;
+    // What the shortened file lacks is no news: the damage is the cause.
+    return failure->kind == FailureKind::kDamage ? std::move(damage) : std::move(failure);
   }
 
   std::optional<Failure> open_rocks_here(RocksOpenOptions rocks) {
@@ -158,7 +175,9 @@ class Opening {
     if (!verdict && !gap) return damage;  // not in a log
     if (replay.begin_is_missing()) return damage;
     rocks.logs = LogMode::kUpToDamage;
-    const auto good = last_good(rocks);
+    std::optional<Failure> stopped;
+    const auto good = last_good(rocks, &stopped);
+    if (stopped) return stopped;
     if (!good) return damage;
     bool torn = false;
     if (*good < acked_->value()) {
@@ -172,9 +191,10 @@ class Opening {
       torn = !gap;
     }
     if (!torn && !accepted(*good)) return with_choices(std::move(damage), *good);
-    if (!options_.read_only) {
+    if (!rocks.read_only) {
       const std::string name = (torn ? "torn-after-" : "loss-after-") + std::to_string(*good);
-      if (auto failure = keep_logs(directory_.path(), rocks.path, first_log, name)) return failure;
+      const auto logs = log_files(rocks.path, first_log);
+      if (auto failure = keep_logs(directory_.path(), logs, name)) return failure;
       // Should this process end before the loss is dealt with, the next one is to refuse again.
       if (!torn && acked_->value() <= *good) {
         if (auto failure = acked_->write(*good + 1)) return failure;
@@ -193,16 +213,26 @@ class Opening {
     return std::nullopt;
   }
 
-  // How far the database goes when the logs are replayed up to the damage; changes nothing.
-  std::optional<core::CommitSeq> last_good(RocksOpenOptions rocks) const {
+  // How far the database goes when the logs are replayed up to the damage; changes nothing. Sets
+  // *stopped when that cannot be said, for another reason than damage.
+  std::optional<core::CommitSeq> last_good(RocksOpenOptions rocks,
+                                           std::optional<Failure>* stopped) const {
     rocks.read_only = true;
     rocks.on_fatal = nullptr;
     rocks.replay = std::make_shared<LogReplay>(rocks.path);
-    std::optional<Failure> failure;
-    const auto database = open_rocks(rocks, file_system_, &failure);
-    if (failure) return std::nullopt;
+    const auto database = open_rocks(rocks, file_system_, stopped);
+    if (!database) {
+      if ((*stopped)->kind == FailureKind::kDamage) stopped->reset();
+      return std::nullopt;
+    }
+    const auto good = last_commit(*database);
+    *stopped = database->health->first();
+    return good;
+  }
+
+  static std::optional<core::CommitSeq> last_commit(const RocksDatabase& database) {
     std::string bytes;
-    if (!database->get_own(commit_record_key(), nullptr, &bytes).ok()) return std::nullopt;
+    if (!database.get_own(commit_record_key(), nullptr, &bytes).ok()) return std::nullopt;
     const auto commit = decode_commit_record(bytes);
     if (!commit) return std::nullopt;
     return commit->seq;
@@ -333,7 +363,7 @@ class Opening {
     return std::nullopt;
   }
 
-  const std::shared_ptr<rocksdb::FileSystem> file_system_;
+  std::shared_ptr<rocksdb::FileSystem> file_system_;
   const OpenOptions& options_;
   DataDirectory directory_;
   SpaceWatch space_;

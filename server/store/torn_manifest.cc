@@ -1,49 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/torn_manifest.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
 #include <fstream>
-#include <sstream>
-#include <utility>
-
-#include "store/data_directory.h"
 
 namespace rota::store {
 
-namespace fs = std::filesystem;
-
 namespace {
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << in.rdbuf();
-  return bytes.str();
-}
+using rocksdb::FileOptions;
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+using rocksdb::Slice;
 
-std::optional<Failure> write_synced(const std::string& path, const std::string& bytes) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return system_failure(errno, "create " + path);
-  int error = 0;
-  std::size_t done = 0;
-  while (error == 0 && done < bytes.size()) {
-    const ssize_t n = ::write(fd, bytes.data() + done, bytes.size() - done);
-    if (n < 0) {
-      error = errno;
-    } else {
-      done += static_cast<std::size_t>(n);
-    }
+class ShortenedFile final : public rocksdb::FSSequentialFileOwnerWrapper {
+ public:
+  ShortenedFile(std::unique_ptr<rocksdb::FSSequentialFile> file, std::uint64_t bytes)
+      : FSSequentialFileOwnerWrapper(std::move(file)), left_(bytes) {}
+
+  IOStatus Read(std::size_t n, const IOOptions& options, Slice* result, char* scratch,
+                IODebugContext* dbg) override {
+    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(n, left_));
+    IOStatus status = target()->Read(most, options, result, scratch, dbg);
+    if (status.ok()) left_ -= std::min<std::uint64_t>(result->size(), left_);
+    return status;
   }
-  if (error == 0 && ::fsync(fd) != 0) error = errno;
-  ::close(fd);
-  if (error != 0) return system_failure(error, "write " + path);
-  return std::nullopt;
-}
+  IOStatus Skip(std::uint64_t n) override {
+    const std::uint64_t most = std::min(n, left_);
+    left_ -= most;
+    return target()->Skip(most);
+  }
+
+ private:
+  std::uint64_t left_;
+};
+
+class ShortenedFileSystem final : public rocksdb::FileSystemWrapper {
+ public:
+  ShortenedFileSystem(std::shared_ptr<rocksdb::FileSystem> base, LogDamage end)
+      : FileSystemWrapper(std::move(base)), end_(std::move(end)) {}
+  const char* Name() const override { return "rota.shortened"; }
+
+  IOStatus NewSequentialFile(const std::string& name, const FileOptions& options,
+                             std::unique_ptr<rocksdb::FSSequentialFile>* file,
+                             IODebugContext* dbg) override {
+    IOStatus status = target()->NewSequentialFile(name, options, file, dbg);
+    if (status.ok() && name == end_.file) {
+      *file = std::make_unique<ShortenedFile>(std::move(*file), end_.offset);
+    }
+    return status;
+  }
+  IOStatus GetFileSize(const std::string& name, const IOOptions& options, std::uint64_t* size,
+                       IODebugContext* dbg) override {
+    IOStatus status = target()->GetFileSize(name, options, size, dbg);
+    if (status.ok() && name == end_.file) *size = std::min(*size, end_.offset);
+    return status;
+  }
+
+ private:
+  const LogDamage end_;
+};
 
 }  // namespace
 
@@ -64,37 +81,9 @@ std::optional<TornManifest> TornManifest::find(const std::string& database_path)
   return TornManifest(*end);
 }
 
-std::optional<Failure> TornManifest::replace_by(const std::string& bytes) const {
-  const std::string draft = damage_.file + ".new";
-  if (auto failure = write_synced(draft, bytes)) return failure;
-  if (::rename(draft.c_str(), damage_.file.c_str()) != 0) {
-    return system_failure(errno, "rename " + draft);
-  }
-  return sync_directory(fs::path(damage_.file).parent_path().string());
-}
-
-std::optional<Failure> TornManifest::cut(const std::string& data_directory) {
-  const std::string all = data_directory + "/kept_logs";
-  const std::string folder = all + "/torn-manifest";
-  std::error_code error;
-  fs::remove_all(folder, error);
-  if (!error) fs::create_directories(folder, error);
-  if (error) return system_failure(error.value(), "create " + folder);
-  kept_ = folder + "/" + fs::path(damage_.file).filename().string();
-  std::string bytes = read_file(damage_.file);
-  if (auto failure = write_synced(kept_, bytes)) return failure;
-  for (const std::string& path : {folder, all, data_directory}) {
-    if (auto failure = sync_directory(path)) return failure;
-  }
-  bytes.resize(std::min<std::size_t>(bytes.size(), damage_.offset));
-  return replace_by(bytes);
-}
-
-std::optional<Failure> TornManifest::put_back() {
-  if (auto failure = replace_by(read_file(kept_))) return failure;
-  std::error_code ignored;
-  fs::remove_all(fs::path(kept_).parent_path(), ignored);
-  return std::nullopt;
+std::shared_ptr<rocksdb::FileSystem> TornManifest::shortened(
+    std::shared_ptr<rocksdb::FileSystem> base) const {
+  return std::make_shared<ShortenedFileSystem>(std::move(base), damage_);
 }
 
 std::string TornManifest::text() const {

@@ -6,6 +6,9 @@
 // that depends on it was done: no log was removed, no table.
 #pragma once
 
+#include <rocksdb/file_system.h>
+
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,21 +23,20 @@ class TornManifest {
   // Nothing when the MANIFEST that CURRENT names is whole, or a whole record follows the damage.
   static std::optional<TornManifest> find(const std::string& database_path);
 
-  // Ends the file before the damage; the whole of it is kept in kept_logs/torn-manifest below the
-  // data directory. Whether the record had been synced all the same shows in the open that follows:
-  // then it misses a log or a table, and the file is to be put back.
-  std::optional<Failure> cut(const std::string& data_directory);
-  std::optional<Failure> put_back();
+  // `base` as if the file ended before the damage; the file itself stays as it is. Whether the
+  // record had been synced all the same shows in an open on it that only looks: that misses a log
+  // or a table. An open that writes begins a MANIFEST of its own and only then removes this one, so
+  // whenever it ends, the next open finds either this one as it was or one that is whole.
+  std::shared_ptr<rocksdb::FileSystem> shortened(std::shared_ptr<rocksdb::FileSystem> base) const;
 
+  const std::string& file() const { return damage_.file; }
   // For the operator: one sentence.
   std::string text() const;
 
  private:
   explicit TornManifest(LogDamage damage) : damage_(std::move(damage)) {}
-  std::optional<Failure> replace_by(const std::string& bytes) const;
 
   LogDamage damage_;
-  std::string kept_;
 };
 
 // The MANIFEST that CURRENT names; empty when it names none.

@@ -41,8 +41,12 @@ std::string read_file(const std::string& path) {
 void apply(const Damage& damage, std::uint64_t seed, const std::string& path) {
   std::string bytes = read_file(path);
   const auto from = static_cast<std::size_t>(damage.offset);
-  if (from >= bytes.size() && damage.kind != Damage::Kind::kCut) return;
+  const bool may_be_behind =
+      damage.kind == Damage::Kind::kCut || damage.kind == Damage::Kind::kTornRecord;
+  if (from >= bytes.size() && !may_be_behind) return;
   switch (damage.kind) {
+    case Damage::Kind::kNone:
+      return;
     case Damage::Kind::kFlip:
       bytes[from] = static_cast<char>(bytes[from] ^ static_cast<char>(1U << damage.bit));
       break;
@@ -62,6 +66,11 @@ void apply(const Damage& damage, std::uint64_t seed, const std::string& path) {
         bytes[i] = static_cast<char>((i * 2654435761U + seed) >> 7U);
       }
       break;
+    case Damage::Kind::kTornRecord: {
+      constexpr std::size_t kData = 100;  // what the header says and the pages do not hold
+      bytes += std::string("\x01\x02\x03\x04\x64\x00\x01", 7) + std::string(kData, '\0');
+      break;
+    }
   }
   fs::remove(path);  // it may share its bytes with the image
   std::ofstream(path, std::ios::binary) << bytes;
@@ -144,21 +153,14 @@ Bench::Calls Bench::count_calls() {
   return calls_;
 }
 
-Verdict Bench::disk_fault(const DiskPlan& plan, bool exits) {
-  fs::remove_all(data());
+std::optional<Verdict> Bench::struck(const DiskPlan& plan,
+                                     const std::function<int(std::shared_ptr<FaultDisk>)>& body,
+                                     std::optional<int> also_expected) {
   fs::remove_all(folder_ + "/graveyard");
   clear_facts();
   const int code = in_child([&] {
-    const auto disk = std::make_shared<FaultDisk>(plan, folder_ + "/graveyard", &facts_->disk);
-    WorkOptions options;
-    options.data = data();
-    options.seed = seed_;
-    options.exits = exits;
-    options.disk = disk.get();
-    return work(options, disk, facts_);
+    return body(std::make_shared<FaultDisk>(plan, folder_ + "/graveyard", &facts_->disk));
   });
-  for (std::size_t i = 0; i < kOps; ++i) calls_.of[i] = facts_->disk.calls[i];
-  calls_.all = facts_->disk.all_calls;
   const bool fired = facts_->disk.fired > 0;
   if (facts_->wrong[0] != '\0') return wrong(facts_->wrong.data());
   if (facts_->disk.second_syncs > 0) {
@@ -170,13 +172,31 @@ Verdict Bench::disk_fault(const DiskPlan& plan, bool exits) {
   int expected = 0;
   if (fired) {
     expected = plan.fault == Fault::kPowerLoss ? kPowerLost
+               : plan.fault == Fault::kKilled  ? kKilled
                : plan.fault == Fault::kNoSpace ? static_cast<int>(store::FailureKind::kDiskFull)
                                                : static_cast<int>(store::FailureKind::kIo);
   }
-  if (code != expected) {
+  if (code != expected && !(also_expected && !fired && code == *also_expected)) {
     return wrong("ended with " + std::to_string(code) + ", not " + std::to_string(expected) +
                  (fired ? ", after a fault at " + c_str(facts_->disk.file.data()) : ""));
   }
+  return std::nullopt;
+}
+
+Verdict Bench::disk_fault(const DiskPlan& plan, bool exits) {
+  fs::remove_all(data());
+  const auto ended_wrong = struck(plan, [&](const std::shared_ptr<FaultDisk>& disk) {
+    WorkOptions options;
+    options.data = data();
+    options.seed = seed_;
+    options.exits = exits;
+    options.disk = disk.get();
+    return work(options, disk, facts_);
+  });
+  if (ended_wrong) return *ended_wrong;
+  for (std::size_t i = 0; i < kOps; ++i) calls_.of[i] = facts_->disk.calls[i];
+  calls_.all = facts_->disk.all_calls;
+  const bool fired = facts_->disk.fired > 0;
   const CommitSeq acked = facts_->acked;
   const CommitSeq submitted = facts_->submitted;
   const Verdict left = check_left(acked, submitted);
@@ -258,13 +278,23 @@ std::vector<std::string> Bench::files_of(const Image& image,
   return found;
 }
 
-Verdict Bench::damage(const Image& image, const Damage& damage, bool torn) {
+void Bench::place(const Image& image, const Damage& damage) {
   fs::remove_all(data());
   copy_image(image.folder, data());
-  apply(damage, seed_, data() + "/" + damage.file);
-  Verdict verdict = check_left(image.acked, image.submitted);
+  if (damage.kind != Damage::Kind::kNone) apply(damage, seed_, data() + "/" + damage.file);
+}
+
+Verdict Bench::damage(const Image& image, const Damage& damage, bool torn) {
+  place(image, damage);
+  const Verdict verdict = check_left(image.acked, image.submitted);
+  if (verdict.kind == Kind::kRefused && torn) {
+    return wrong("refused, although only a batch that nobody knew of was torn");
+  }
+  return names_the_file(damage, verdict);
+}
+
+Verdict Bench::names_the_file(const Damage& damage, const Verdict& verdict) const {
   if (verdict.kind != Kind::kRefused) return verdict;
-  if (torn) return wrong("refused, although only a batch that nobody knew of was torn");
   // RocksDB also looks for a table under an older ending and names that, so the number must do.
   const fs::path file(damage.file);
   const std::string name =
@@ -273,6 +303,46 @@ Verdict Bench::damage(const Image& image, const Damage& damage, bool torn) {
     return wrong("the refusal does not name " + damage.file);
   }
   return verdict;
+}
+
+Recovery Bench::learn_recovery(const Image& image, const std::string& name, const Damage& damage) {
+  Recovery recovery{name, damage, {}, 0, 0, 0};
+  place(image, damage);
+  const auto ended_wrong = struck(
+      {}, [&](const std::shared_ptr<FaultDisk>& disk) { return reopen(data(), disk, facts_); },
+      static_cast<int>(store::FailureKind::kDamage));
+  recovery.calls = facts_->disk.all_calls;
+  recovery.space_calls = facts_->disk.space_calls;
+  const Verdict verdict = this->damage(image, damage, false);
+  recovery.seq = facts_->recovered;
+  recovery.kind = ended_wrong ? Kind::kWrong : verdict.kind;
+  if (ended_wrong || verdict.kind == Kind::kWrong) {
+    std::printf("%s: %s\n", name.c_str(),
+                ended_wrong ? ended_wrong->text.c_str() : verdict.text.c_str());
+  }
+  return recovery;
+}
+
+Verdict Bench::recovery_fault(const Image& image, const Recovery& undisturbed,
+                              const DiskPlan& plan) {
+  if (undisturbed.kind == Kind::kWrong) return wrong("wrong without a fault");
+  place(image, undisturbed.damage);
+  const bool refused = undisturbed.kind == Kind::kRefused;
+  const auto ended_wrong = struck(
+      plan, [&](const std::shared_ptr<FaultDisk>& disk) { return reopen(data(), disk, facts_); },
+      refused ? std::optional(static_cast<int>(store::FailureKind::kDamage)) : std::nullopt);
+  if (ended_wrong) return *ended_wrong;
+  const bool fired = facts_->disk.fired > 0;
+  const std::string at = ", after a fault at " + c_str(facts_->disk.file.data());
+  const Verdict left =
+      names_the_file(undisturbed.damage, refused ? check_left(image.acked, image.submitted)
+                                                 : check_left(undisturbed.seq, undisturbed.seq));
+  if (left.kind == Kind::kWrong) return {left.kind, left.text + at};
+  if (left.kind != undisturbed.kind) {
+    return wrong((refused ? "opened, although it is refused" : "refused, although it opens") +
+                 std::string(" without the fault") + at);
+  }
+  return fired ? left : Verdict{Kind::kNoFault, {}};
 }
 
 Verdict Bench::planted_wrong_answer() {

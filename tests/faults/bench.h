@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,10 +27,21 @@ struct Verdict {
 
 // A damage done to a file while no store is open.
 struct Damage {
-  enum class Kind { kFlip, kZeroPage, kCut, kZeroRest, kNoiseRest } kind{};
+  // kTornRecord adds to a log the begin of a record whose other pages never came to the disk.
+  enum class Kind { kNone, kFlip, kZeroPage, kCut, kZeroRest, kNoiseRest, kTornRecord } kind{};
   std::string file;  // relative to the data directory
   std::uint64_t offset = 0;
   unsigned bit = 0;
+};
+
+// What an open makes of a damaged store, when nothing disturbs it; and its calls.
+struct Recovery {
+  std::string name;  // "torn last batch"
+  Damage damage;
+  Verdict::Kind kind = Verdict::Kind::kWrong;  // kRecovered or kRefused
+  core::CommitSeq seq = 0;                     // of a recovered one
+  std::uint64_t calls = 0;                     // of the file system, of all kinds
+  std::uint64_t space_calls = 0;               // of those that need space
 };
 
 // A store at rest, copied for each damage.
@@ -65,6 +78,13 @@ class Bench {
   // `torn`: the damage lies in the batch that was not acknowledged, so the store must open.
   Verdict damage(const Image& image, const Damage& damage, bool torn);
 
+  // The damage, opened without a disturbance.
+  Recovery learn_recovery(const Image& image, const std::string& name, const Damage& damage);
+  // The fault strikes a process that opens the damaged store; another one then opens what is left,
+  // and must come to what `undisturbed` says: the same batch, or a refusal that names the same
+  // file.
+  Verdict recovery_fault(const Image& image, const Recovery& undisturbed, const DiskPlan& plan);
+
   // Files of the image's database and directory, relative, whose name fits.
   static std::vector<std::string> files_of(const Image& image,
                                            const std::function<bool(const std::string&)>& fits);
@@ -77,7 +97,16 @@ class Bench {
   void clear_facts();
   // Runs in a process of its own; its exit code, or 1000 + the signal that ended it.
   int in_child(const std::function<int()>& body);
+  // A process that works on the disk of the plan, and the verdict about how it ended: kWrong, or
+  // nothing.
+  std::optional<Verdict> struck(const DiskPlan& plan,
+                                const std::function<int(std::shared_ptr<FaultDisk>)>& body,
+                                std::optional<int> also_expected = std::nullopt);
   Verdict check_left(core::CommitSeq least, core::CommitSeq most);
+  // The image with the damage, in data().
+  void place(const Image& image, const Damage& damage);
+  // A refusal that does not name the damaged file is wrong.
+  Verdict names_the_file(const Damage& damage, const Verdict& verdict) const;
   Verdict wrong(const std::string& text) const;
   std::string data() const { return folder_ + "/data"; }
 

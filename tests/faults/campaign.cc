@@ -65,13 +65,15 @@ class Bytes {
 
 void add_disk_faults(Bench& bench, std::uint64_t seed, const Bench::Calls& calls,
                      std::vector<Campaign>* all) {
-  all->push_back({"power loss", calls.all, [&bench, seed](std::uint64_t point) {
+  all->push_back({"power loss", calls.all,
+                  [&bench, seed](std::uint64_t point) {
                     DiskPlan plan;
                     plan.fault = Fault::kPowerLoss;
                     plan.nth = point + 1;
                     plan.seed = seed + point;
                     return bench.disk_fault(plan, true);
-                  }});
+                  },
+                  /*open_ended=*/true});
   for (const Fault fault : {Fault::kIo, Fault::kNoSpace}) {
     for (const bool lasting : {false, true}) {
       for (std::size_t i = 0; i < kOps; ++i) {
@@ -81,10 +83,12 @@ void add_disk_faults(Bench& bench, std::uint64_t seed, const Bench::Calls& calls
         }
         const std::string kind = std::string(fault == Fault::kIo ? "EIO " : "ENOSPC ") +
                                  (lasting ? "from then on: " : "once: ") + op_name(op);
-        all->push_back({kind, calls.of[i], [&bench, seed, fault, lasting, op](std::uint64_t point) {
+        all->push_back({kind, calls.of[i],
+                        [&bench, seed, fault, lasting, op](std::uint64_t point) {
                           DiskPlan plan{fault, op, point + 1, lasting, seed + point};
                           return bench.disk_fault(plan, (point + seed) % 2 == 0);
-                        }});
+                        },
+                        /*open_ended=*/true});
       }
     }
   }
@@ -134,6 +138,59 @@ void add_damage(Bench& bench, std::uint64_t seed, const Image& image, std::vecto
   }
 }
 
+// What an open has to get through: a log that only ends, a torn one, damage, and lists of files
+// that are torn where nothing depends on it and where something does.
+std::vector<Recovery> recoveries(Bench& bench, const Image& image) {
+  const auto manifests =
+      Bench::files_of(image, [](const std::string& n) { return begins_with(n, "MANIFEST-"); });
+  const std::string& manifest = manifests.back();
+  const std::uint64_t manifest_bytes = fs::file_size(image.folder + "/" + manifest);
+  const std::uint64_t in_last = image.torn_begin + (image.torn_end - image.torn_begin) / 2;
+  using Kind = Damage::Kind;
+  std::vector<Recovery> all{
+      bench.learn_recovery(image, "ended log", {}),
+      bench.learn_recovery(image, "cut log", {Kind::kCut, image.torn_log, in_last, 0}),
+      bench.learn_recovery(image, "torn log", {Kind::kNoiseRest, image.torn_log, in_last, 0}),
+      bench.learn_recovery(image, "torn MANIFEST", {Kind::kTornRecord, manifest, 0, 0}),
+  };
+  const auto logs =
+      Bench::files_of(image, [](const std::string& n) { return ends_with(n, ".log"); });
+  all.push_back(bench.learn_recovery(image, "damaged log", {Kind::kFlip, logs.front(), 20, 3}));
+  // The nearest to the end without which something is missed.
+  Recovery cut;
+  for (std::uint64_t part = 15; part > 0 && cut.kind != Verdict::Kind::kRefused; --part) {
+    cut = bench.learn_recovery(image, "damaged MANIFEST",
+                               {Kind::kNoiseRest, manifest, manifest_bytes * part / 16, 0});
+  }
+  if (cut.kind != Verdict::Kind::kRefused) cut.kind = Verdict::Kind::kWrong;
+  all.push_back(std::move(cut));
+  return all;
+}
+
+// Power loss, kill, and both refusals of the disk, at every call of a recovery.
+void add_recoveries(Bench& bench, std::uint64_t seed, const Image& image,
+                    std::vector<Campaign>* all) {
+  const std::array faults{std::pair{Fault::kKilled, "kill"},
+                          std::pair{Fault::kPowerLoss, "power loss"}, std::pair{Fault::kIo, "EIO"},
+                          std::pair{Fault::kNoSpace, "ENOSPC"}};
+  for (const Recovery& recovery : recoveries(bench, image)) {
+    for (const auto& [fault, name] : faults) {
+      const std::uint64_t points = fault == Fault::kNoSpace ? recovery.space_calls : recovery.calls;
+      all->push_back({std::string(name) + " in the open of: " + recovery.name, points,
+                      [&bench, image, recovery, seed, fault = fault](std::uint64_t point) {
+                        DiskPlan plan;
+                        plan.fault = fault;
+                        plan.nth = point + 1;
+                        plan.lasting = (point + seed) % 2 == 0;
+                        plan.seed = seed + point;
+                        plan.any_op = true;
+                        return bench.recovery_fault(image, recovery, plan);
+                      },
+                      /*open_ended=*/true});
+    }
+  }
+}
+
 }  // namespace
 
 Campaigns make_campaigns(Bench& bench, std::uint64_t seed) {
@@ -142,6 +199,7 @@ Campaigns make_campaigns(Bench& bench, std::uint64_t seed) {
   const Image torn = bench.make_image(false);
   const Image clean = bench.make_image(true);
   add_disk_faults(bench, seed, calls, &campaigns.all);
+  add_recoveries(bench, seed, torn, &campaigns.all);
   add_torn(bench, torn, &campaigns.all);
   add_damage(bench, seed, clean, &campaigns.all);
   campaigns.text = std::to_string(calls.all) + " calls of the file system";

@@ -14,10 +14,13 @@
 namespace rota::faults {
 
 struct Campaign {
-  std::string kind;          // "EIO from then on: sync"
-  std::uint64_t points = 0;  // known beforehand; those of disk faults may be a few more or less
-  // The verdict of a point below `points`.
+  std::string kind;  // "EIO from then on: sync"
+  // Known beforehand. Those of disk faults are calls of one run; another may make a few more or
+  // less, since RocksDB works in the background.
+  std::uint64_t points = 0;
   std::function<Verdict(std::uint64_t point)> run;
+  // Disk faults: points from `points` on may exist, up to the first whose run meets no fault.
+  bool open_ended = false;
 };
 
 // What several campaigns share: the images they damage.

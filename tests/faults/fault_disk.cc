@@ -31,6 +31,11 @@ bool needs_space(Op op) {
          op == Op::kRename;
 }
 
+// Of a file, or as a directory is named when it is synced.
+std::string folder_of(const std::string& name) {
+  return fs::path(name).lexically_normal().parent_path().string();
+}
+
 bool exists(const std::string& name) {
   std::error_code ignored;
   return fs::exists(name, ignored);
@@ -156,23 +161,32 @@ std::uint64_t FaultDisk::random() {
 
 // ---- the plan -------------------------------------------------------------------------------
 
-bool FaultDisk::is_hit(Op op, std::uint64_t nth_of_op) {
-  if (plan_.fault == Fault::kNone || plan_.fault == Fault::kPowerLoss) return false;
-  if (op == plan_.op && nth_of_op == plan_.nth) return true;
+// `nth`: of the calls that the plan counts.
+bool FaultDisk::is_hit(Op op, std::uint64_t nth) {
+  if (plan_.fault != Fault::kIo && plan_.fault != Fault::kNoSpace) return false;
+  const bool lacks_space = plan_.fault == Fault::kNoSpace && needs_space(op);
+  const bool counted = plan_.any_op ? plan_.fault == Fault::kIo || lacks_space : op == plan_.op;
+  if (counted && nth == plan_.nth) return true;
   if (!plan_.lasting || facts_->fired == 0) return false;
-  return plan_.fault == Fault::kNoSpace ? needs_space(op) : op == plan_.op;
+  return counted || lacks_space;
 }
 
 IOStatus FaultDisk::step(Op op, const std::string& file) {
   const std::uint64_t nth = ++facts_->calls[static_cast<std::size_t>(op)];
   const std::uint64_t nth_of_all = ++facts_->all_calls;
-  if (plan_.fault == Fault::kPowerLoss && nth_of_all == plan_.nth) {
+  if (needs_space(op)) ++facts_->space_calls;
+  const bool ends = plan_.fault == Fault::kPowerLoss || plan_.fault == Fault::kKilled;
+  if (ends && nth_of_all == plan_.nth) {
     ++facts_->fired;
     std::strncpy(facts_->file.data(), file.c_str(), facts_->file.size() - 1);
+    if (plan_.fault == Fault::kKilled) ::_exit(kKilled);
     cut_power_locked();
     ::_exit(kPowerLost);
   }
-  if (!is_hit(op, nth)) return IOStatus::OK();
+  const std::uint64_t counted = !plan_.any_op                    ? nth
+                                : plan_.fault == Fault::kNoSpace ? facts_->space_calls.load()
+                                                                 : nth_of_all;
+  if (!is_hit(op, counted)) return IOStatus::OK();
   if (++facts_->fired == 1) {
     std::strncpy(facts_->file.data(), file.c_str(), facts_->file.size() - 1);
   }
@@ -224,10 +238,15 @@ IOStatus FaultDisk::sync_directory(const std::string& name, rocksdb::FSDirectory
   std::lock_guard lock(mutex_);
   IOStatus refused = step(Op::kSyncDirectory, name);
   if (!refused.ok()) return refused;
-  for (const Entry& entry : entries_) {
-    if (!entry.saved.empty()) ::unlink(entry.saved.c_str());
+  const std::string synced = folder_of(name + "/");
+  const auto kept =
+      std::stable_partition(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+        return folder_of(entry.kind == Entry::Kind::kRenamed ? entry.to : entry.name) != synced;
+      });
+  for (auto it = kept; it != entries_.end(); ++it) {
+    if (!it->saved.empty()) ::unlink(it->saved.c_str());
   }
-  entries_.clear();
+  entries_.erase(kept, entries_.end());
   return IOStatus::OK();
 }
 
@@ -292,6 +311,64 @@ IOStatus FaultDisk::NewWritableFile(const std::string& name, const FileOptions& 
   files_[name] = {};
   *file = std::make_unique<FaultWritable>(std::move(*file), name, this);
   return status;
+}
+
+IOStatus FaultDisk::ReopenWritableFile(const std::string& name, const FileOptions& options,
+                                       std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                       IODebugContext* dbg) {
+  std::lock_guard lock(mutex_);
+  IOStatus refused = step(Op::kCreate, name);
+  if (!refused.ok()) return refused;
+  const bool is_new = !exists(name);
+  IOStatus status = target()->ReopenWritableFile(name, options, file, dbg);
+  if (!status.ok()) return status;
+  if (is_new) entries_.push_back({Entry::Kind::kCreated, name, {}, {}});
+  // What stood there before this disk did counts as synced.
+  if (files_.count(name) == 0) {
+    const std::uint64_t size = fs::file_size(name);
+    files_[name] = {size, size, false};
+  }
+  *file = std::make_unique<FaultWritable>(std::move(*file), name, this);
+  return status;
+}
+
+IOStatus FaultDisk::Truncate(const std::string& name, std::size_t size, const IOOptions& options,
+                             IODebugContext* dbg) {
+  std::lock_guard lock(mutex_);
+  IOStatus refused = step(Op::kAppend, name);
+  if (!refused.ok()) return refused;
+  IOStatus status = target()->Truncate(name, size, options, dbg);
+  if (status.ok()) {
+    if (const auto it = files_.find(name); it != files_.end()) {
+      it->second.size = size;
+      it->second.synced = std::min<std::uint64_t>(it->second.synced, size);
+    }
+  }
+  return status;
+}
+
+IOStatus FaultDisk::LinkFile(const std::string& from, const std::string& to,
+                             const IOOptions& options, IODebugContext* dbg) {
+  std::lock_guard lock(mutex_);
+  IOStatus refused = step(Op::kCreate, to);
+  if (!refused.ok()) return refused;
+  IOStatus status = target()->LinkFile(from, to, options, dbg);
+  if (status.ok()) entries_.push_back({Entry::Kind::kCreated, to, {}, {}});
+  return status;
+}
+
+IOStatus FaultDisk::CreateDir(const std::string& name, const IOOptions& options,
+                              IODebugContext* dbg) {
+  std::lock_guard lock(mutex_);
+  IOStatus refused = step(Op::kCreate, name);
+  return refused.ok() ? target()->CreateDir(name, options, dbg) : refused;
+}
+
+IOStatus FaultDisk::CreateDirIfMissing(const std::string& name, const IOOptions& options,
+                                       IODebugContext* dbg) {
+  std::lock_guard lock(mutex_);
+  IOStatus refused = step(Op::kCreate, name);
+  return refused.ok() ? target()->CreateDirIfMissing(name, options, dbg) : refused;
 }
 
 IOStatus FaultDisk::DeleteFile(const std::string& name, const IOOptions&, IODebugContext*) {

@@ -34,26 +34,30 @@ enum class Op : std::uint8_t {
 inline constexpr std::size_t kOps = 8;
 const char* op_name(Op op);
 
-enum class Fault : std::uint8_t { kNone, kIo, kNoSpace, kPowerLoss };
+// kKilled: the process ends, and what it wrote stays, synced or not.
+enum class Fault : std::uint8_t { kNone, kIo, kNoSpace, kPowerLoss, kKilled };
 
 struct DiskPlan {
   Fault fault = Fault::kNone;
-  Op op = Op::kAppend;     // whose nth call fails; a power loss counts the calls of all kinds
+  Op op = Op::kAppend;     // whose nth call fails; power loss and kill count calls of all kinds
   std::uint64_t nth = 0;   // from 1
   bool lasting = false;    // and every later one of that kind; no space: of all that need space
   std::uint64_t seed = 1;  // decides what of the unsynced survives
+  bool any_op = false;     // no matter which: nth counts all calls; no space: all that need space
 };
 
 struct DiskFacts {
   std::array<std::atomic<std::uint64_t>, kOps> calls{};
   std::atomic<std::uint64_t> all_calls{0};
+  std::atomic<std::uint64_t> space_calls{0};   // of those that need space
   std::atomic<std::uint64_t> fired{0};         // calls that were refused, or the power loss
   std::atomic<std::uint64_t> second_syncs{0};  // of a file whose sync had failed
   std::array<char, 256> file{};                // of the first call that was refused
 };
 
-// The exit code of a process whose power went.
+// The exit codes of a process whose power went, and of one that was killed.
 inline constexpr int kPowerLost = 99;
+inline constexpr int kKilled = 98;
 
 class FaultDisk final : public rocksdb::FileSystemWrapper {
  public:
@@ -75,6 +79,20 @@ class FaultDisk final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* file,
                                     rocksdb::IODebugContext* dbg) override;
+  rocksdb::IOStatus ReopenWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                       std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                       rocksdb::IODebugContext* dbg) override;
+  rocksdb::IOStatus Truncate(const std::string& name, std::size_t size,
+                             const rocksdb::IOOptions& options,
+                             rocksdb::IODebugContext* dbg) override;
+  rocksdb::IOStatus LinkFile(const std::string& from, const std::string& to,
+                             const rocksdb::IOOptions& options,
+                             rocksdb::IODebugContext* dbg) override;
+  // Refused like any call; a directory that was created stays through a power loss.
+  rocksdb::IOStatus CreateDir(const std::string& name, const rocksdb::IOOptions& options,
+                              rocksdb::IODebugContext* dbg) override;
+  rocksdb::IOStatus CreateDirIfMissing(const std::string& name, const rocksdb::IOOptions& options,
+                                       rocksdb::IODebugContext* dbg) override;
   rocksdb::IOStatus NewDirectory(const std::string& name, const rocksdb::IOOptions& options,
                                  std::unique_ptr<rocksdb::FSDirectory>* directory,
                                  rocksdb::IODebugContext* dbg) override;
@@ -95,7 +113,8 @@ class FaultDisk final : public rocksdb::FileSystemWrapper {
     std::uint64_t synced = 0;
     bool sync_failed = false;
   };
-  // A change of a directory that no sync has made durable; undone from the last one backwards.
+  // A change of a directory that no sync of that directory has made durable; undone from the last
+  // one backwards.
   struct Entry {
     enum class Kind { kCreated, kRenamed, kDeleted } kind{};
     std::string name;
@@ -105,7 +124,7 @@ class FaultDisk final : public rocksdb::FileSystemWrapper {
 
   // All below hold the mutex. OK, or the refusal of this call.
   rocksdb::IOStatus step(Op op, const std::string& file);
-  bool is_hit(Op op, std::uint64_t nth_of_op);
+  bool is_hit(Op op, std::uint64_t nth);
   void cut_power_locked();
   void undo(const Entry& entry);
   std::string bury(const std::string& name, bool keep_name);

@@ -103,6 +103,68 @@ TEST_F(FaultDiskTest, EntriesAreUndoneFromTheLastOneBackwards) {
   EXPECT_TRUE(undone);
 }
 
+// A sync that was forgotten must show, also where another directory was synced.
+TEST_F(FaultDiskTest, ASyncOfADirectoryKeepsOnlyItsOwnEntries) {
+  const std::string other = directory_ / "other";
+  bool undone = false;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    for (const std::string& folder : {directory_ / "db", other, directory_ / "graveyard"}) {
+      fs::remove_all(folder);
+      fs::create_directories(folder);
+    }
+    DiskPlan plan;
+    plan.seed = seed;
+    const auto faulty = disk(plan);
+    create(*faulty, path("synced"));
+    ASSERT_TRUE(faulty->LinkFile(path("synced"), path("linked"), {}, nullptr).ok());
+    create(*faulty, other + "/forgotten");
+    sync_directory(*faulty, (directory_ / "db") + "/");
+    faulty->cut_power();
+    EXPECT_TRUE(fs::exists(path("synced")));
+    EXPECT_TRUE(fs::exists(path("linked")));
+    undone = undone || !fs::exists(other + "/forgotten");
+  }
+  EXPECT_TRUE(undone);
+}
+
+// Whatever changes the disk is one of the calls that can fail.
+TEST_F(FaultDiskTest, LinksTruncationsReopenedFilesAndDirectoriesAreRefusedToo) {
+  rota::testing::write_file(path("there"), "0123456789");
+  const auto full = disk({Fault::kNoSpace, Op::kCreate, 1, true, 1, true});
+  std::unique_ptr<rocksdb::FSWritableFile> file;
+  EXPECT_TRUE(full->ReopenWritableFile(path("there"), {}, &file, nullptr).IsNoSpace());
+  EXPECT_TRUE(full->LinkFile(path("there"), path("link"), {}, nullptr).IsNoSpace());
+  EXPECT_TRUE(full->Truncate(path("there"), 3, {}, nullptr).IsNoSpace());
+  EXPECT_TRUE(full->CreateDir(path("folder"), {}, nullptr).IsNoSpace());
+  EXPECT_TRUE(full->CreateDirIfMissing(path("folder"), {}, nullptr).IsNoSpace());
+  EXPECT_EQ(rota::testing::read_file(path("there")), "0123456789");
+  EXPECT_FALSE(fs::exists(path("link")));
+  EXPECT_FALSE(fs::exists(path("folder")));
+  EXPECT_EQ(facts_.fired, 5U);
+}
+
+// What a file held before it was opened to be written on is not lost with what is added.
+TEST_F(FaultDiskTest, OfAReopenedFileOnlyWhatWasAddedIsLost) {
+  bool lost = false;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    rota::testing::write_file(path("there"), "old");
+    DiskPlan plan;
+    plan.seed = seed;
+    const auto faulty = disk(plan);
+    std::unique_ptr<rocksdb::FSWritableFile> file;
+    ASSERT_TRUE(faulty->ReopenWritableFile(path("there"), {}, &file, nullptr).ok());
+    ASSERT_TRUE(file->Append("new", {}, nullptr).ok());
+    ASSERT_TRUE(file->Flush({}, nullptr).ok());
+    faulty->cut_power();
+    const std::string left = rota::testing::read_file(path("there"));
+    EXPECT_EQ(left.substr(0, 3), "old");
+    lost = lost || left == "old";
+  }
+  EXPECT_TRUE(lost);
+}
+
 TEST_F(FaultDiskTest, TheNthCallFailsOnceOrFromThenOnAndASecondSyncIsCounted) {
   for (const bool lasting : {false, true}) {
     for (auto& calls : facts_.calls) calls = 0;
@@ -152,6 +214,28 @@ TEST(CheckerTest, ALostAcknowledgedBatchIsSeen) {
   const Verdict verdict = bench.damage(image, none, false);
   EXPECT_EQ(verdict.kind, Verdict::Kind::kWrong);
   EXPECT_THAT(verdict.text, HasSubstr("acknowledged"));
+}
+
+TEST(CheckerTest, ARecoveryThatComesToAnotherEndAfterAFaultIsSeen) {
+  const TempDirectory directory;
+  Bench bench(directory / "bench", 7);
+  const Image image = bench.make_image(false);
+  Recovery recovery = bench.learn_recovery(image, "ended log", {});
+  ASSERT_EQ(recovery.kind, Verdict::Kind::kRecovered);
+  ASSERT_GT(recovery.calls, 20U);
+  DiskPlan plan;
+  plan.fault = Fault::kKilled;
+  plan.nth = recovery.calls / 2;
+  EXPECT_EQ(bench.recovery_fault(image, recovery, plan).kind, Verdict::Kind::kRecovered);
+  plan.nth = recovery.calls * 2;
+  EXPECT_EQ(bench.recovery_fault(image, recovery, plan).kind, Verdict::Kind::kNoFault);
+  plan.nth = recovery.calls / 2;
+  recovery.seq += 1;  // as if a batch more were there without the fault
+  EXPECT_EQ(bench.recovery_fault(image, recovery, plan).kind, Verdict::Kind::kWrong);
+  recovery.kind = Verdict::Kind::kRefused;
+  const Verdict verdict = bench.recovery_fault(image, recovery, plan);
+  EXPECT_EQ(verdict.kind, Verdict::Kind::kWrong);
+  EXPECT_THAT(verdict.text, HasSubstr("opened, although it is refused"));
 }
 
 TEST(CheckerTest, WithoutAFaultTheWorkMeetsNoneAndFlushesAndCompactsAndReads) {

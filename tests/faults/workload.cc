@@ -278,6 +278,23 @@ int work(const WorkOptions& options, std::shared_ptr<rocksdb::FileSystem> file_s
   return Worker(options, std::move(file_system), facts).run();
 }
 
+int reopen(const std::string& data, const std::shared_ptr<FaultDisk>& disk, WorkFacts* facts) {
+  core::InlineExecutor executor;
+  store::OpenOptions options;
+  options.directory = data;
+  options.sizes = small_sizes();
+  options.on_fatal = [&](const store::Failure& failure) {
+    facts->say_failure(failure.describe());
+    disk->cut_power();
+    ::_exit(failure.exit_code());
+  };
+  auto opened = store::open_store_on(disk, options, executor);
+  disk->cut_power();
+  if (!opened.failure) ::_exit(0);
+  facts->say_failure(opened.failure->describe());
+  ::_exit(opened.failure->exit_code());
+}
+
 int recover(const std::string& data, std::uint64_t seed, WorkFacts* facts) {
   core::InlineExecutor executor;
   store::OpenOptions options;

@@ -60,6 +60,10 @@ struct WorkOptions {
 int work(const WorkOptions& options, std::shared_ptr<rocksdb::FileSystem> file_system,
          WorkFacts* facts);
 
+// In a process of its own: opens the store on a disk that fails meanwhile, and ends. Returns the
+// exit code.
+int reopen(const std::string& data, const std::shared_ptr<FaultDisk>& disk, WorkFacts* facts);
+
 // In a process of its own: opens what a fault has left, on a disk without faults, compares every
 // row with what must be there after the batches that were recovered, and commits once more. Returns
 // 0 with the number in the facts, or the exit code of the failure, with its sentence.

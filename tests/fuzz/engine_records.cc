@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The small records: engine counters, grants, ledger entries, remembered requests, operations, and
+// The small records: engine counters, grants, overdue grants, ledger entries, remembered requests, operations, and
 // the lists of the retention indexes. Input: one byte that says which, then format byte and fields.
 #include "fuzz/records.h"
 #include "model/records.h"
@@ -25,7 +25,7 @@ std::optional<std::string> recode_strings(std::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
-  switch (input.byte() % 7) {
+  switch (input.byte() % 8) {
     case 0:
       fuzz::check_record<model::EngineMeta>(input.rest());
       break;
@@ -44,8 +44,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 5:
       fuzz::check_recoding(input.rest(), recode_keys);
       break;
-    default:
+    case 6:
       fuzz::check_recoding(input.rest(), recode_strings);
+      break;
+    default:
+      fuzz::check_record<model::OverdueGrant>(input.rest());
       break;
   }
   return 0;

@@ -213,8 +213,25 @@ void put_small_ones(const Seeds& seeds) {
   seeds.record(target, "job-keys", 5, model::encode_job_keys({kJob, {4, 5, 6}}));
   seeds.record(target, "strings", 6, model::encode_strings({"", "a", std::string("\0", 1)}));
 
+  seeds.record(target, "overdue", 7, encode(model::OverdueGrant{kNowMs}));
+
   seeds.record("store_records", "store", 0, store::encode(store::StoreRecord{1, "id", 1}));
   seeds.record("store_records", "commit", 1, store::encode(store::CommitRecord{9, 2}));
+
+  // Both copies with their checksum, format 1, the numbers 3 and 4; and an identity.
+  const std::string copy = std::string(1, '\x01') + std::string(7, '\0');
+  seeds.put("store_files", "witness", 0, '\x0a' + copy + '\x03' + copy + '\x04');
+  seeds.put("store_files", "witness-of-one-copy", 0, '\x02' + copy + '\x03');
+  seeds.put("store_files", "identity", 1, "rota store\nformat 1\nid 12\n");
+  seeds.put("store_files", "identity-torn", 1, "rota store\nformat 1\n");
+  // Number of batches less one, size and new log for each; then flip or cut, place, mask.
+  const std::string batches = std::string("\x02\x40\x00\xf0\x00\x40\x01", 7);
+  seeds.put("log_scan", "flip-in-the-middle", 1,
+            batches + std::string("\x01\x00\x00\x40\x02\x01", 6));
+  seeds.put("log_scan", "flip-in-the-last", 1,
+            batches + std::string("\x01\x00\x00\x40\x03\x01", 6));
+  seeds.put("log_scan", "cut", 1, batches + std::string("\x00\x00\x00\x00\x20\x00", 6));
+  seeds.put("log_scan", "any-bytes", 0, std::string(40, '\0') + "rota");
 }
 
 void put_answers(const Seeds& seeds) {
