@@ -248,7 +248,8 @@ std::optional<Stop> Server::listen() {
       .clock = clock_,
       .facts = facts_,
       .warnings = warnings_,
-      .limits = {.payload_bytes = setup_.options.payload_bytes},
+      .limits = {.payload_bytes = setup_.options.payload_bytes,
+                 .reply_bytes = setup_.options.reply_bytes},
   });
   rpc::GrpcServerOptions options;
   options.addresses = {listen_.to_string()};

@@ -46,10 +46,10 @@ class AdminService final : public v1::AdminService::CallbackService {
     const auto caller =
         context_.guard.admit(*call, Method::kAdminServiceGetServerInfo, request->namespace_());
     if (!caller) return refuse(call, caller.error());
-    auto* reactor = call->DefaultReactor();
+    const OpenCall open(context_, call, response);
     // The engine's numbers from its own thread, the rest on a reader thread.
-    context_.server.loop.ask_stats([this, reactor, response](runtime::LoopStats stats) {
-      complete(context_, reactor, [this, response, stats = std::move(stats)]() -> base::Status {
+    context_.server.loop.ask_stats([this, open, response](runtime::LoopStats stats) {
+      complete(open, [this, response, stats = std::move(stats)]() -> base::Status {
         auto* info = response->mutable_server();
         put_facts(info);
         put_engine(stats, info);
@@ -57,7 +57,7 @@ class AdminService final : public v1::AdminService::CallbackService {
         return {};
       });
     });
-    return reactor;
+    return open.reactor();
   }
 
   Reactor* GetOperation(CallbackServerContext* call, const v1::GetOperationRequest* request,
@@ -68,7 +68,7 @@ class AdminService final : public v1::AdminService::CallbackService {
     const auto number = operation_from_wire(request->operation_id());
     if (!number) return refuse(call, number.error());
     return command<core::OperationReply>(
-        context_, call, *caller, core::GetOperation{*number},
+        {context_, call, response}, *caller, core::GetOperation{*number},
         [response](const core::OperationReply& reply, std::int64_t seq) {
           operation_to_wire(reply.operation, response->mutable_operation());
           response->set_commit_seq(seq);
@@ -83,7 +83,7 @@ class AdminService final : public v1::AdminService::CallbackService {
     const auto number = operation_from_wire(request->operation_id());
     if (!number) return refuse(call, number.error());
     return command<core::OperationReply>(
-        context_, call, *caller, core::CancelOperation{*number},
+        {context_, call, response}, *caller, core::CancelOperation{*number},
         [response](const core::OperationReply& reply, std::int64_t seq) {
           operation_to_wire(reply.operation, response->mutable_operation());
           response->set_commit_seq(seq);
@@ -108,6 +108,7 @@ class AdminService final : public v1::AdminService::CallbackService {
     put_time(facts.start_wall_ms, info->mutable_start_time());
     put_duration(context_.mono_ms() - facts.start_mono_ms, info->mutable_uptime());
     put_time(context_.wall_ms(), info->mutable_server_time());
+    info->set_unread_reply_bytes(context_.replies.bytes());
     info->set_draining(context_.guard.draining() || context_.server.loop.draining());
   }
 

@@ -11,8 +11,8 @@
 namespace rota::rpc {
 namespace {
 
-std::function<void()> reader_work(Reactor* reactor, std::function<base::Status()> work) {
-  return [reactor, work = std::move(work)]() mutable {
+std::function<void()> reader_work(const OpenCall& open, std::function<base::Status()> work) {
+  return [open, work = std::move(work)]() mutable {
     base::Status status;
     try {
       status = work();
@@ -20,7 +20,7 @@ std::function<void()> reader_work(Reactor* reactor, std::function<base::Status()
       status = internal_error(fault.what());
     }
     work = nullptr;  // nothing of the call may outlive its end
-    finish(reactor, status);
+    open.finish(status);
   };
 }
 
@@ -32,8 +32,10 @@ base::Error too_many_queries() {
   return error;
 }
 
-void finish(Reactor* reactor, const base::Status& status) {
-  reactor->Finish(status ? grpc::Status::OK : to_status(status.error()));
+void OpenCall::finish(const base::Status& status) const {
+  if (!status) return reactor_->Finish(to_status(status.error()));
+  context_->replies.hand_over(call_, *response_);
+  reactor_->Finish(grpc::Status::OK);
 }
 
 Reactor* refuse(grpc::CallbackServerContext* context, const base::Error& error) {
@@ -47,32 +49,35 @@ base::Error unexpected_reply(const core::ReplyBody& body) {
   return internal_error("a reply of kind " + std::to_string(body.index()) + " was not expected");
 }
 
-void submit(Context& context, const Caller& caller, core::CommandBody body, Reactor* reactor,
+bool submit(const OpenCall& open, const Caller& caller, core::CommandBody body,
             std::function<void(core::Reply reply)> on_reply) {
   core::Command command;
   command.principal = caller.principal;
   command.name_space = caller.name_space;
   command.body = std::move(body);
-  const auto accepted = context.server.loop.submit(
+  const auto accepted = open.context().server.loop.submit(
       std::move(command), [on_reply = std::move(on_reply)](core::Reply reply) {
         on_reply(std::move(reply));
         return runtime::Delivery::kTaken;
       });
-  if (!accepted) finish(reactor, accepted.error());
+  if (!accepted) open.finish(accepted.error());
+  return accepted.has_value();
 }
 
-Reactor* query(Context& context, grpc::CallbackServerContext* call,
-               std::function<base::Status()> work) {
-  auto* reactor = call->DefaultReactor();
-  if (!context.server.readers.submit(reader_work(reactor, std::move(work)))) {
-    finish(reactor, too_many_queries());
+Reactor* query(const OpenCall& open, std::function<base::Status()> work) {
+  auto unless_crowded = [open, work = std::move(work)]() -> base::Status {
+    if (open.crowded()) return too_many_unread();
+    return work();
+  };
+  if (!open.context().server.readers.submit(reader_work(open, std::move(unless_crowded)))) {
+    open.finish(too_many_queries());
   }
-  return reactor;
+  return open.reactor();
 }
 
-void complete(Context& context, Reactor* reactor, std::function<base::Status()> work) {
-  if (!context.server.readers.submit_first(reader_work(reactor, std::move(work)))) {
-    finish(reactor, base::make_error(base::Reason::kDraining, "the server is stopping"));
+void complete(const OpenCall& open, std::function<base::Status()> work) {
+  if (!open.context().server.readers.submit_first(reader_work(open, std::move(work)))) {
+    open.finish(base::make_error(base::Reason::kDraining, "the server is stopping"));
   }
 }
 

@@ -25,42 +25,59 @@ using Reactor = grpc::ServerUnaryReactor;
 
 // Finishes a call with an error.
 Reactor* refuse(grpc::CallbackServerContext* context, const base::Error& error);
-void finish(Reactor* reactor, const base::Status& status);
+
+// A call that is to be answered. Copied freely; one of the copies finishes it, once.
+class OpenCall {
+ public:
+  // `response` is the call's own.
+  OpenCall(Context& context, grpc::CallbackServerContext* call,
+           const google::protobuf::MessageLite* response)
+      : context_(&context), call_(call), response_(response), reactor_(call->DefaultReactor()) {}
+
+  Context& context() const { return *context_; }
+  Reactor* reactor() const { return reactor_; }
+  // With the response as it stands, or with the error.
+  void finish(const base::Status& status) const;
+  // Whether so many answers wait to be read that this one should be as small as it can be.
+  bool crowded() const { return context_->replies.used_up(*call_); }
+
+ private:
+  Context* context_;
+  grpc::CallbackServerContext* call_;
+  const google::protobuf::MessageLite* response_;
+  Reactor* reactor_;
+};
 
 // The engine's refusal, or a value of another kind than asked for, as an error.
 base::Error unexpected_reply(const core::ReplyBody& body);
 
-// Sends a command to the engine loop; `on_reply` runs on the loop thread and must finish the
-// reactor, unless the loop refused the command, which finishes it here.
-void submit(Context& context, const Caller& caller, core::CommandBody body, Reactor* reactor,
+// Sends a command to the engine loop; `on_reply` runs on the loop thread and must finish the call.
+// False: the loop refused the command, which has finished the call.
+bool submit(const OpenCall& open, const Caller& caller, core::CommandBody body,
             std::function<void(core::Reply reply)> on_reply);
 
 // Sends a command and fills the response from its reply: `fill(const ReplyType&, commit seq)`.
 template <class ReplyType, class Fill>
-Reactor* command(Context& context, grpc::CallbackServerContext* call, const Caller& caller,
-                 core::CommandBody body, Fill fill) {
-  auto* reactor = call->DefaultReactor();
-  submit(context, caller, std::move(body), reactor,
-         [reactor, fill = std::move(fill)](core::Reply reply) {
-           auto* value = std::get_if<ReplyType>(&reply.body);
-           if (value == nullptr) return finish(reactor, unexpected_reply(reply.body));
-           fill(*value, static_cast<std::int64_t>(reply.seq));
-           finish(reactor, {});
-         });
-  return reactor;
+Reactor* command(const OpenCall& open, const Caller& caller, core::CommandBody body, Fill fill) {
+  submit(open, caller, std::move(body), [open, fill = std::move(fill)](core::Reply reply) {
+    auto* value = std::get_if<ReplyType>(&reply.body);
+    if (value == nullptr) return open.finish(unexpected_reply(reply.body));
+    fill(*value, static_cast<std::int64_t>(reply.seq));
+    open.finish({});
+  });
+  return open.reactor();
 }
 
 // The refusal of a query that finds no room in the line of the reader threads.
 base::Error too_many_queries();
 
 // Runs a query on a reader thread: `work()` fills the response and returns its status. OVERLOADED
-// when too many wait.
-Reactor* query(Context& context, grpc::CallbackServerContext* call,
-               std::function<base::Status()> work);
+// when too many wait in line, or too many answers to be read by the time it is its turn.
+Reactor* query(const OpenCall& open, std::function<base::Status()> work);
 
 // The same for the rest of a call whose command is done already: never refused for the number of
 // those that wait.
-void complete(Context& context, Reactor* reactor, std::function<base::Status()> work);
+void complete(const OpenCall& open, std::function<base::Status()> work);
 
 // The tag of a call with a request id; INVALID_FIELD for an id of a bad form. Call it before
 // anything is taken out of the request.

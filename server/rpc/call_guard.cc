@@ -15,6 +15,7 @@ constexpr MethodInfo kMethods[] = {
 };
 
 constexpr std::int64_t kRetryWhileDrainingMs = 500;
+constexpr std::int64_t kRetryWhileUnreadMs = 200;
 
 // The deadline comes as an instant of the system clock; what counts is the time left.
 std::int64_t deadline_mono_ms(const grpc::ServerContextBase& context, std::int64_t now_mono_ms) {
@@ -33,6 +34,13 @@ const std::vector<MethodInfo>& method_table() {
   return table;
 }
 
+base::Error too_many_unread() {
+  auto error = base::make_error(base::Reason::kOverloaded,
+                                "too many answers wait for their callers to read them");
+  error.retry_after_ms = kRetryWhileUnreadMs;
+  return error;
+}
+
 base::Result<Caller> CallGuard::admit(const grpc::ServerContextBase& context, Method method,
                                       const std::string& name_space) const {
   if (!name_space.empty() && name_space != "default") {
@@ -48,6 +56,9 @@ base::Result<Caller> CallGuard::admit(const grpc::ServerContextBase& context, Me
     error.retry_after_ms = kRetryWhileDrainingMs;
     return error;
   }
+  const bool may_be_refused =
+      info.method_class == MethodClass::kQuery || info.method_class == MethodClass::kOpening;
+  if (may_be_refused && replies_.used_up(context)) return too_many_unread();
   const std::int64_t now = clock_.mono_ms();
   return Caller{.principal = "local",
                 .name_space = "default",

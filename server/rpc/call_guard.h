@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "rpc/reply_budget.h"
 
 namespace rota::rpc {
 
@@ -23,7 +24,7 @@ enum class Method : std::uint8_t {
 #include "rpc/methods.inc"
 };
 
-enum class MethodClass : std::uint8_t { kQuery, kOpening, kClosing };
+enum class MethodClass : std::uint8_t { kQuery, kBrief, kOpening, kClosing };
 
 struct MethodInfo {
   Method method;
@@ -47,13 +48,18 @@ struct Caller {
   }
 };
 
+// The refusal of a call whose answer would have to wait with too many others.
+base::Error too_many_unread();
+
 // Thread-safe.
 class CallGuard {
  public:
-  explicit CallGuard(const base::Clock& clock) : clock_(clock) {}
+  CallGuard(const base::Clock& clock, const ReplyBudget& replies)
+      : clock_(clock), replies_(replies) {}
 
   // NAMESPACE_NOT_FOUND for another namespace than `default` (or empty), INVALID_FIELD for text
-  // that cannot be one, DRAINING for opening calls after drain().
+  // that cannot be one, DRAINING for opening calls after drain(), OVERLOADED for queries and
+  // opening calls while too many answers wait to be read.
   base::Result<Caller> admit(const grpc::ServerContextBase& context, Method method,
                              const std::string& name_space) const;
 
@@ -63,6 +69,7 @@ class CallGuard {
 
  private:
   const base::Clock& clock_;
+  const ReplyBudget& replies_;
   std::atomic<bool> draining_{false};
 };
 

@@ -6,6 +6,7 @@
 #include "rpc/call_guard.h"
 #include "rpc/job_reader.h"
 #include "rpc/queue_directory.h"
+#include "rpc/reply_budget.h"
 #include "rpc/scheduler_reader.h"
 #include "runtime/services.h"
 
@@ -15,12 +16,14 @@ namespace rota::rpc {
 struct Context {
   explicit Context(runtime::Services services)
       : server(services),
-        guard(services.clock),
+        replies(services.limits.reply_bytes),
+        guard(services.clock, replies),
         queues(services.store),
         jobs(services.store, services.leases, queues),
         schedulers(services.store) {}
 
   runtime::Services server;
+  ReplyBudget replies;
   CallGuard guard;
   QueueDirectory queues;
   JobReader jobs;

@@ -92,6 +92,7 @@ base::Result<std::unique_ptr<GrpcServer>> GrpcServer::start(Context& context,
   std::unique_ptr<GrpcServer> self(new GrpcServer(context));
   grpc::ServerBuilder builder;
   set_limits(builder);
+  builder.SetContextAllocator(context.replies.contexts());
   std::vector<int> ports(options.addresses.size(), 0);
   for (std::size_t i = 0; i < options.addresses.size(); ++i) {
     builder.AddListeningPort(options.addresses[i], grpc::InsecureServerCredentials(), &ports[i]);

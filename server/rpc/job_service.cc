@@ -65,17 +65,17 @@ class JobService final : public v1::JobService::CallbackService {
     if (!job && tag->id.empty()) return refuse(call, job.error());
     enqueue.jobs.push_back(job ? *std::move(job) : core::JobRequest{.invalid = job.error()});
     enqueue.request = *std::move(tag);
-    auto* reactor = call->DefaultReactor();
-    submit(context_, *caller, std::move(enqueue), reactor, [reactor, response](core::Reply reply) {
+    const OpenCall open(context_, call, response);
+    submit(open, *caller, std::move(enqueue), [open, response](core::Reply reply) {
       auto* value = std::get_if<core::EnqueueReply>(&reply.body);
-      if (value == nullptr) return finish(reactor, unexpected_reply(reply.body));
+      if (value == nullptr) return open.finish(unexpected_reply(reply.body));
       const auto& item = value->items.at(0);
-      if (const auto* error = std::get_if<base::Error>(&item)) return finish(reactor, *error);
+      if (const auto* error = std::get_if<base::Error>(&item)) return open.finish(*error);
       enqueued_to_wire(std::get<core::EnqueuedJob>(item), response->mutable_job());
       response->set_commit_seq(static_cast<std::int64_t>(reply.seq));
-      finish(reactor, {});
+      open.finish({});
     });
-    return reactor;
+    return open.reactor();
   }
 
   Reactor* BulkEnqueueJobs(CallbackServerContext* call, const v1::BulkEnqueueJobsRequest* request,
@@ -96,7 +96,7 @@ class JobService final : public v1::JobService::CallbackService {
       enqueue.jobs.push_back(job ? *std::move(job) : core::JobRequest{.invalid = job.error()});
     }
     return command<core::EnqueueReply>(
-        context_, call, *caller, std::move(enqueue),
+        {context_, call, response}, *caller, std::move(enqueue),
         [response](const core::EnqueueReply& reply, std::int64_t seq) {
           response->mutable_results()->Reserve(static_cast<int>(reply.items.size()));
           for (const auto& item : reply.items) {
@@ -119,7 +119,7 @@ class JobService final : public v1::JobService::CallbackService {
     const auto key = job_key_from_wire(request->job_id());
     if (!key) return refuse(call, key.error());
     const bool with_payload = request->include_payload();
-    return query(context_, call,
+    return query({context_, call, response},
                  [this, response, key = *key, with_payload,
                   name_space = caller->name_space]() -> base::Status {
                    const auto read = context_.jobs.get(name_space, key, with_payload);
@@ -139,7 +139,7 @@ class JobService final : public v1::JobService::CallbackService {
     const auto page = page_of("ListJobs", *request);
     if (!page) return refuse(call, page.error());
     return query(
-        context_, call,
+        {context_, call, response},
         [this, request, response, page = *page, name_space = caller->name_space]() -> base::Status {
           PageRows rows(response->mutable_jobs());
           const auto read = context_.jobs.list(
@@ -171,22 +171,21 @@ class JobService final : public v1::JobService::CallbackService {
     if (!caller) return refuse(call, caller.error());
     auto update = update_from_wire(*request, context_.wall_ms());
     if (!update) return refuse(call, update.error());
-    auto* reactor = call->DefaultReactor();
-    submit(context_, *caller, *update, reactor,
-           [this, reactor, response, name_space = caller->name_space](core::Reply reply) {
+    const OpenCall open(context_, call, response);
+    submit(open, *caller, *update,
+           [this, open, response, name_space = caller->name_space](core::Reply reply) {
              const auto* value = std::get_if<core::JobReply>(&reply.body);
-             if (value == nullptr) return finish(reactor, unexpected_reply(reply.body));
+             if (value == nullptr) return open.finish(unexpected_reply(reply.body));
              response->set_commit_seq(static_cast<std::int64_t>(reply.seq));
              // The answer shows the job as it is: read after the commit, on a reader thread.
-             complete(context_, reactor,
-                      [this, response, name_space, key = value->key]() -> base::Status {
-                        const auto read = context_.jobs.get(name_space, key, false);
-                        if (!read) return read.error();
-                        job_to_wire(read->rows, false, response->mutable_job());
-                        return {};
-                      });
+             complete(open, [this, response, name_space, key = value->key]() -> base::Status {
+               const auto read = context_.jobs.get(name_space, key, false);
+               if (!read) return read.error();
+               job_to_wire(read->rows, false, response->mutable_job());
+               return {};
+             });
            });
-    return reactor;
+    return open.reactor();
   }
 
   Reactor* CancelJob(CallbackServerContext* call, const v1::CancelJobRequest* request,
@@ -197,7 +196,7 @@ class JobService final : public v1::JobService::CallbackService {
     const auto key = job_key_from_wire(request->job_id());
     if (!key) return refuse(call, key.error());
     if (auto fault = check_reason(request->reason())) return refuse(call, *fault);
-    return command<core::JobReply>(context_, call, *caller,
+    return command<core::JobReply>({context_, call, response}, *caller,
                                    core::CancelJob{*key, request->reason()},
                                    [response](const core::JobReply& reply, std::int64_t seq) {
                                      response->set_state(state_to_wire(reply.state));
@@ -214,7 +213,8 @@ class JobService final : public v1::JobService::CallbackService {
     if (!key) return refuse(call, key.error());
     auto tag = tag_of(request);
     if (!tag) return refuse(call, tag.error());
-    return command<core::JobReply>(context_, call, *caller, core::RedriveJob{*key, *std::move(tag)},
+    return command<core::JobReply>({context_, call, response}, *caller,
+                                   core::RedriveJob{*key, *std::move(tag)},
                                    [response](const core::JobReply& reply, std::int64_t seq) {
                                      response->set_state(state_to_wire(reply.state));
                                      response->set_commit_seq(seq);
@@ -229,7 +229,7 @@ class JobService final : public v1::JobService::CallbackService {
     const auto key = job_key_from_wire(request->job_id());
     if (!key) return refuse(call, key.error());
     return command<core::JobReply>(
-        context_, call, *caller, core::DeleteJob{*key},
+        {context_, call, response}, *caller, core::DeleteJob{*key},
         [response](const core::JobReply&, std::int64_t seq) { response->set_commit_seq(seq); });
   }
 
@@ -241,7 +241,7 @@ class JobService final : public v1::JobService::CallbackService {
     const auto key = job_key_from_wire(request->job_id());
     if (!key) return refuse(call, key.error());
     return command<core::ExplainReply>(
-        context_, call, *caller, core::ExplainJob{.key = *key},
+        {context_, call, response}, *caller, core::ExplainJob{.key = *key},
         [response](const core::ExplainReply& reply, std::int64_t seq) {
           explanation_to_wire(reply, response->mutable_explanation());
           response->set_commit_seq(seq);

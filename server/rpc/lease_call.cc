@@ -21,10 +21,10 @@ namespace {
 // payloads.
 class LeaseReactor final : public grpc::ServerUnaryReactor {
  public:
-  LeaseReactor(Context& context, const Caller& caller, std::string session_id,
-               v1::LeaseJobsResponse* response)
-      : shared_(std::make_shared<Shared>(context, caller.name_space, std::move(session_id), this,
-                                         response)) {}
+  LeaseReactor(Context& context, grpc::CallbackServerContext* call, const Caller& caller,
+               std::string session_id, v1::LeaseJobsResponse* response)
+      : shared_(std::make_shared<Shared>(context, call, caller.name_space, std::move(session_id),
+                                         this, response)) {}
 
   void start(const Caller& caller, std::optional<core::FinishJobs> outcomes, core::LeaseJobs lease,
              runtime::WorkerSeen seen) {
@@ -62,9 +62,10 @@ class LeaseReactor final : public grpc::ServerUnaryReactor {
 
  private:
   struct Shared {
-    Shared(Context& context_of_all, std::string names, std::string session, LeaseReactor* owner,
-           v1::LeaseJobsResponse* answer_to)
+    Shared(Context& context_of_all, grpc::CallbackServerContext* transport, std::string names,
+           std::string session, LeaseReactor* owner, v1::LeaseJobsResponse* answer_to)
         : context(context_of_all),
+          transport_call(transport),
           name_space(std::move(names)),
           session_id(std::move(session)),
           call(context.server.loop.next_call()),
@@ -128,6 +129,7 @@ class LeaseReactor final : public grpc::ServerUnaryReactor {
       }
       response->set_server_epoch(static_cast<std::int64_t>(facts.server_epoch));
       response->set_commit_seq(static_cast<std::int64_t>(reply.seq));
+      context.replies.hand_over(transport_call, *response);
       finish(grpc::Status::OK);
     }
 
@@ -145,6 +147,7 @@ class LeaseReactor final : public grpc::ServerUnaryReactor {
     }
 
     Context& context;
+    grpc::CallbackServerContext* const transport_call;
     const std::string name_space;
     const std::string session_id;
     const core::CallId call;  // of the lease command
@@ -183,7 +186,7 @@ Reactor* lease_jobs(Context& context, grpc::CallbackServerContext* call, const C
     if (!taken) return refuse(call, taken.error());
     outcomes = *std::move(taken);
   }
-  auto* reactor = new LeaseReactor(context, caller, request.session_id(), response);
+  auto* reactor = new LeaseReactor(context, call, caller, request.session_id(), response);
   reactor->start(caller, std::move(outcomes), *std::move(lease), *std::move(seen));
   return reactor;
 }

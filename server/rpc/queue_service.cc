@@ -37,7 +37,7 @@ class QueueService final : public v1::QueueService::CallbackService {
     auto tag = tag_of(request);
     if (!tag) return refuse(call, tag.error());
     return command<core::QueueReply>(
-        context_, call, *caller,
+        {context_, call, response}, *caller,
         core::SetQueue{request->queue(), *std::move(patch), request->etag(), *std::move(tag)},
         [response](const core::QueueReply& reply, std::int64_t seq) {
           queue_to_wire(reply.queue, reply.counters, response->mutable_queue());
@@ -56,7 +56,7 @@ class QueueService final : public v1::QueueService::CallbackService {
         context_.guard.admit(*call, Method::kQueueServiceGetQueue, request->namespace_());
     if (!caller) return refuse(call, caller.error());
     if (auto fault = base::check_name("queue", request->queue())) return refuse(call, *fault);
-    return query(context_, call,
+    return query({context_, call, response},
                  [this, request, response, name_space = caller->name_space]() -> base::Status {
                    const auto rows = context_.queues.find(name_space, request->queue());
                    if (!rows) return rows.error();
@@ -74,7 +74,7 @@ class QueueService final : public v1::QueueService::CallbackService {
     const auto page = page_of("ListQueues", *request);
     if (!page) return refuse(call, page.error());
     return query(
-        context_, call,
+        {context_, call, response},
         [this, request, response, page = *page, name_space = caller->name_space]() -> base::Status {
           return list(name_space, request->name_prefix(), page, response);
         });
@@ -90,7 +90,7 @@ class QueueService final : public v1::QueueService::CallbackService {
       return refuse(call, *fault);
     }
     return command<core::QueueReply>(
-        context_, call, *caller, core::PauseQueue{request->queue(), request->note()},
+        {context_, call, response}, *caller, core::PauseQueue{request->queue(), request->note()},
         [response](const core::QueueReply& reply, std::int64_t seq) {
           queue_to_wire(reply.queue, reply.counters, response->mutable_queue());
           response->set_commit_seq(seq);
@@ -103,12 +103,12 @@ class QueueService final : public v1::QueueService::CallbackService {
         context_.guard.admit(*call, Method::kQueueServiceResumeQueue, request->namespace_());
     if (!caller) return refuse(call, caller.error());
     if (auto fault = base::check_name("queue", request->queue())) return refuse(call, *fault);
-    return command<core::QueueReply>(context_, call, *caller, core::ResumeQueue{request->queue()},
-                                     [response](const core::QueueReply& reply, std::int64_t seq) {
-                                       queue_to_wire(reply.queue, reply.counters,
-                                                     response->mutable_queue());
-                                       response->set_commit_seq(seq);
-                                     });
+    return command<core::QueueReply>(
+        {context_, call, response}, *caller, core::ResumeQueue{request->queue()},
+        [response](const core::QueueReply& reply, std::int64_t seq) {
+          queue_to_wire(reply.queue, reply.counters, response->mutable_queue());
+          response->set_commit_seq(seq);
+        });
   }
 
   Reactor* PurgeQueue(CallbackServerContext* call, const v1::PurgeQueueRequest* request,
@@ -120,7 +120,7 @@ class QueueService final : public v1::QueueService::CallbackService {
     auto tag = tag_of(request);
     if (!tag) return refuse(call, tag.error());
     return command<core::OperationReply>(
-        context_, call, *caller, core::PurgeQueue{request->queue(), *std::move(tag)},
+        {context_, call, response}, *caller, core::PurgeQueue{request->queue(), *std::move(tag)},
         [response](const core::OperationReply& reply, std::int64_t seq) {
           operation_to_wire(reply.operation, response->mutable_operation());
           response->set_commit_seq(seq);
@@ -134,7 +134,7 @@ class QueueService final : public v1::QueueService::CallbackService {
     if (!caller) return refuse(call, caller.error());
     if (auto fault = base::check_name("queue", request->queue())) return refuse(call, *fault);
     return command<core::QueueReply>(
-        context_, call, *caller, core::DeleteQueue{request->queue()},
+        {context_, call, response}, *caller, core::DeleteQueue{request->queue()},
         [response](const core::QueueReply&, std::int64_t seq) { response->set_commit_seq(seq); });
   }
 

@@ -87,13 +87,13 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
     if (!caller) return refuse(call, caller.error());
     auto tag = tag_of(request);
     if (!tag) return refuse(call, tag.error());
-    auto* reactor = call->DefaultReactor();
+    const OpenCall open(context_, call, response);
     if (is_whole(request->update_mask())) {
-      upsert(*caller, request->scheduler(), request->etag(), *std::move(tag), reactor, response);
-      return reactor;
+      upsert(*caller, request->scheduler(), request->etag(), *std::move(tag), open, response);
+    } else {
+      upsert_masked(*caller, request, *std::move(tag), open, response, kMaskedTriesMax);
     }
-    upsert_masked(*caller, request, *std::move(tag), reactor, response, kMaskedTriesMax);
-    return reactor;
+    return open.reactor();
   }
 
   Reactor* GetScheduler(CallbackServerContext* call, const v1::GetSchedulerRequest* request,
@@ -104,7 +104,7 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
     if (auto fault = base::check_name("scheduler_id", request->scheduler_id())) {
       return refuse(call, *fault);
     }
-    return query(context_, call,
+    return query({context_, call, response},
                  [this, request, response, name_space = caller->name_space]() -> base::Status {
                    const auto read = context_.schedulers.get(name_space, request->scheduler_id());
                    if (!read) return read.error();
@@ -122,7 +122,7 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
     const auto page = page_of("ListSchedulers", *request);
     if (!page) return refuse(call, page.error());
     return query(
-        context_, call,
+        {context_, call, response},
         [this, request, response, page = *page, name_space = caller->name_space]() -> base::Status {
           PageRows rows(response->mutable_schedulers());
           const auto found = context_.schedulers.list(
@@ -147,7 +147,7 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
     const auto page = page_of("ListRuns", *request);
     if (!page) return refuse(call, page.error());
     return query(
-        context_, call,
+        {context_, call, response},
         [this, response, page = *page, filter = *std::move(filter),
          with_jobs = request->include_jobs(), name_space = caller->name_space]() -> base::Status {
           PageRows rows(response->mutable_runs());
@@ -172,7 +172,7 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
     const auto caller = context_.guard.admit(*call, Method::kSchedulerServicePreviewScheduler,
                                              request->namespace_());
     if (!caller) return refuse(call, caller.error());
-    return query(context_, call,
+    return query({context_, call, response},
                  [this, request, response, name_space = caller->name_space]() -> base::Status {
                    return preview(name_space, *request, response);
                  });
@@ -190,7 +190,8 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
       return refuse(call, *fault);
     }
     return command<core::SchedulerReply>(
-        context_, call, *caller, core::PauseScheduler{request->scheduler_id(), request->note()},
+        {context_, call, response}, *caller,
+        core::PauseScheduler{request->scheduler_id(), request->note()},
         [response](const core::SchedulerReply& reply, std::int64_t seq) {
           scheduler_to_wire(reply.scheduler, reply.state, reply.next_ms,
                             response->mutable_scheduler());
@@ -207,7 +208,7 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
       return refuse(call, *fault);
     }
     return command<core::SchedulerReply>(
-        context_, call, *caller, core::ResumeScheduler{request->scheduler_id()},
+        {context_, call, response}, *caller, core::ResumeScheduler{request->scheduler_id()},
         [response](const core::SchedulerReply& reply, std::int64_t seq) {
           scheduler_to_wire(reply.scheduler, reply.state, reply.next_ms,
                             response->mutable_scheduler());
@@ -223,7 +224,7 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
     if (auto fault = base::check_name("scheduler_id", request->scheduler_id())) {
       return refuse(call, *fault);
     }
-    return command<core::SchedulerReply>(context_, call, *caller,
+    return command<core::SchedulerReply>({context_, call, response}, *caller,
                                          core::DeleteScheduler{request->scheduler_id()},
                                          [response](const core::SchedulerReply&, std::int64_t seq) {
                                            response->set_commit_seq(seq);
@@ -234,47 +235,47 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
   // The stored declaration fills in what the mask leaves out; its etag makes sure that nobody
   // changes it in between. A caller without an etag does not care who was first: it is tried again.
   void upsert_masked(const Caller& caller, const v1::UpsertSchedulerRequest* request,
-                     const core::RequestTag& tag, Reactor* reactor,
+                     const core::RequestTag& tag, const OpenCall& open,
                      v1::UpsertSchedulerResponse* response, int tries) {
     const bool accepted = context_.server.readers.submit([=, this] {
       const auto stored = context_.schedulers.get(caller.name_space, request->scheduler().id());
-      if (!stored) return finish(reactor, stored.error());
+      if (!stored) return open.finish(stored.error());
       v1::SchedulerDeclaration merged;
       declaration_to_wire(stored->scheduler, &merged);
       const auto status = merge_declaration(request->update_mask(), request->scheduler(), &merged);
-      if (!status) return finish(reactor, status);
+      if (!status) return open.finish(status);
       if (!request->etag().empty()) {
-        return upsert(caller, merged, request->etag(), tag, reactor, response);
+        return upsert(caller, merged, request->etag(), tag, open, response);
       }
       std::function<void()> again;
       if (tries > 1) {
-        again = [=, this] { upsert_masked(caller, request, tag, reactor, response, tries - 1); };
+        again = [=, this] { upsert_masked(caller, request, tag, open, response, tries - 1); };
       }
-      upsert(caller, merged, etag_of(stored->scheduler.version), tag, reactor, response, again);
+      upsert(caller, merged, etag_of(stored->scheduler.version), tag, open, response, again);
     });
-    if (!accepted) finish(reactor, too_many_queries());
+    if (!accepted) open.finish(too_many_queries());
   }
 
   // Checks a whole declaration and sends it to the engine; finishes the reactor in any case.
   // `changed_meanwhile`, where there is one, runs in place of the answer ETAG_MISMATCH.
   void upsert(const Caller& caller, const v1::SchedulerDeclaration& declaration,
-              const std::string& etag, core::RequestTag tag, Reactor* reactor,
+              const std::string& etag, core::RequestTag tag, const OpenCall& open,
               v1::UpsertSchedulerResponse* response, std::function<void()> changed_meanwhile = {}) {
     auto body = declaration_from_wire(declaration, context_.server.zones,
                                       context_.server.limits.payload_bytes);
-    if (!body) return finish(reactor, body.error());
+    if (!body) return open.finish(body.error());
     body->etag = etag;
     body->request = std::move(tag);
     body->next_count = kNextTimesShown;
-    submit(context_, caller, *std::move(body), reactor,
-           [this, reactor, response, changed_meanwhile](core::Reply reply) {
+    submit(open, caller, *std::move(body),
+           [this, open, response, changed_meanwhile](core::Reply reply) {
              const auto* value = std::get_if<core::SchedulerReply>(&reply.body);
              if (value == nullptr) {
                const base::Error error = unexpected_reply(reply.body);
                if (changed_meanwhile && error.reason == base::Reason::kEtagMismatch) {
                  return changed_meanwhile();
                }
-               return finish(reactor, error);
+               return open.finish(error);
              }
              response->set_result(declared_to_wire(value->declared));
              scheduler_to_wire(value->scheduler, value->state, value->next_ms,
@@ -288,7 +289,7 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
                }
              }
              response->set_commit_seq(static_cast<std::int64_t>(reply.seq));
-             finish(reactor, {});
+             open.finish({});
            });
   }
 

@@ -24,9 +24,10 @@ namespace limits = base::limits;
 // elsewhere holds `Shared` only, so that the reactor may be gone.
 class WaitReactor final : public grpc::ServerUnaryReactor {
  public:
-  WaitReactor(Context& context, std::string name_space, model::JobKey key,
-              v1::WaitJobResponse* response)
-      : shared_(std::make_shared<Shared>(context, std::move(name_space), key, this, response)) {}
+  WaitReactor(Context& context, grpc::CallbackServerContext* call, std::string name_space,
+              model::JobKey key, v1::WaitJobResponse* response)
+      : shared_(
+            std::make_shared<Shared>(context, call, std::move(name_space), key, this, response)) {}
 
   // Registers first and reads after: an end in between is seen by one of the two.
   void start(std::int64_t wait_ms) {
@@ -52,9 +53,10 @@ class WaitReactor final : public grpc::ServerUnaryReactor {
 
  private:
   struct Shared {
-    Shared(Context& context_of_all, std::string names, model::JobKey job, WaitReactor* owner,
-           v1::WaitJobResponse* answer)
+    Shared(Context& context_of_all, grpc::CallbackServerContext* transport_call, std::string names,
+           model::JobKey job, WaitReactor* owner, v1::WaitJobResponse* answer)
         : context(context_of_all),
+          call(transport_call),
           name_space(std::move(names)),
           key(job),
           reactor(owner),
@@ -76,7 +78,14 @@ class WaitReactor final : public grpc::ServerUnaryReactor {
       reactor->Finish(std::move(status));
     }
 
+    // With the response as it stands; by whoever claimed the call.
+    void answer() {
+      context.replies.hand_over(call, *response);
+      reactor->Finish(grpc::Status::OK);
+    }
+
     Context& context;
+    grpc::CallbackServerContext* const call;
     const std::string name_space;
     const model::JobKey key;
     WaitReactor* const reactor;
@@ -122,10 +131,13 @@ class WaitReactor final : public grpc::ServerUnaryReactor {
     if (!final && !last) return;
     if (!shared.claim()) return;
     shared.forget_waiter();
+    if (shared.context.replies.used_up(*shared.call)) {
+      return shared.reactor->Finish(to_status(too_many_unread()));
+    }
     job_to_wire(read->rows, false, shared.response->mutable_job());
     shared.response->set_finished(final);
     shared.response->set_commit_seq(static_cast<std::int64_t>(read->at));
-    shared.reactor->Finish(grpc::Status::OK);
+    shared.answer();
   }
 
   // The job has ended and its queue keeps nothing of such jobs.
@@ -137,7 +149,7 @@ class WaitReactor final : public grpc::ServerUnaryReactor {
     job->set_state(state_to_wire(seen.state));
     shared.response->set_finished(true);
     shared.response->set_commit_seq(static_cast<std::int64_t>(seen.seq));
-    shared.reactor->Finish(grpc::Status::OK);
+    shared.answer();
   }
 
   const std::shared_ptr<Shared> shared_;
@@ -160,7 +172,7 @@ Reactor* wait_job(Context& context, grpc::CallbackServerContext* call, const Cal
   if (left != INT64_MAX) {
     wait_ms = std::clamp<std::int64_t>(left - limits::kPollDeadlineMarginMsMin, 0, wait_ms);
   }
-  auto* reactor = new WaitReactor(context, caller.name_space, *key, response);
+  auto* reactor = new WaitReactor(context, call, caller.name_space, *key, response);
   reactor->start(wait_ms);
   return reactor;
 }

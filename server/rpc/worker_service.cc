@@ -48,7 +48,7 @@ class WorkerService final : public v1::WorkerService::CallbackService {
     if (!beat) return refuse(call, beat.error());
     heard(request->session_id());
     return command<core::HeartbeatReply>(
-        context_, call, *caller, *std::move(beat),
+        {context_, call, response}, *caller, *std::move(beat),
         [this, response](const core::HeartbeatReply& reply, std::int64_t seq) {
           heartbeat_to_wire(reply, response);
           response->set_server_epoch(epoch());
@@ -65,7 +65,7 @@ class WorkerService final : public v1::WorkerService::CallbackService {
     if (!outcomes) return refuse(call, outcomes.error());
     heard(request->session_id());
     return command<core::FinishReply>(
-        context_, call, *caller, *std::move(outcomes),
+        {context_, call, response}, *caller, *std::move(outcomes),
         [this, response](const core::FinishReply& reply, std::int64_t seq) {
           finish_to_wire(reply, response->mutable_results());
           response->set_server_epoch(epoch());
@@ -84,7 +84,7 @@ class WorkerService final : public v1::WorkerService::CallbackService {
     const auto page = page_of("ListWorkers", *request);
     if (!page) return refuse(call, page.error());
     return query(
-        context_, call,
+        {context_, call, response},
         [this, request, response, page = *page, name_space = caller->name_space]() -> base::Status {
           list(name_space, request->queue(), page, response);
           return {};

@@ -27,6 +27,7 @@ namespace rota::runtime {
 // Limits that an operator may move; all others are constants of base/limits.h.
 struct ServerLimits {
   std::int64_t payload_bytes = base::limits::kPayloadBytesDefault;
+  std::int64_t reply_bytes = 64 * base::kMiB;
 };
 
 // Set once the listener has bound its ports, which is after the first call may arrive. Thread-safe.

@@ -9,15 +9,18 @@
 #include <string>
 
 #include "blackbox/actor.h"
+#include "blackbox/deaf_consumer.h"
 #include "blackbox/stage.h"
 #include "blackbox/swarm.h"
 
 namespace rota::blackbox {
 
 // What a server may take, in KiB: what its options and its transport allow (write buffers 64 MiB,
-// block cache 32, windows 64, waiting commands 64, transport 192), as much again for what stands
-// beside it, and 32 KiB for each connection.
-inline constexpr std::int64_t kMemoryKiB = 2 * 416 * 1024;
+// block cache 32, windows 64, waiting commands 64, transport 192), for unread answers three times
+// limits.reply_bytes, a quarter of it for one connection, and 32 KiB for each connection.
+inline constexpr std::int64_t kUnreadKiB = 3 * 64 * 1024;
+inline constexpr std::int64_t kMemoryKiB = 416 * 1024 + kUnreadKiB;
+inline constexpr std::int64_t kMemoryWithOneDeafKiB = 416 * 1024 + kUnreadKiB / 4;
 inline constexpr std::int64_t kMemoryKiBPerConnection = 32;
 
 // How long the others may be without any answer.
@@ -55,7 +58,7 @@ std::unique_ptr<Scenario> make_storm(Stage& stage, const Shared& shared,
 std::optional<std::string> why_no_storm();
 
 // A client asks for pages of jobs, 900 times at once, and reads none: the server must cut it and
-// meanwhile hold no more than it may.
+// meanwhile hold no more for it than one connection may have of unread answers.
 std::unique_ptr<Scenario> make_deaf_consumer(Stage& stage, const Shared& shared,
                                              Contradictions* contradictions);
 

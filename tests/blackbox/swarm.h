@@ -4,8 +4,6 @@
 // back at once when the server does.
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -61,29 +59,6 @@ class Swarm {
   std::atomic<int> connected_{0};
   std::atomic<std::int64_t> made_{0}, refused_{0}, answered_{0};
   std::thread thread_;
-};
-
-// A client that asks for all it can get and never reads a byte of it. The connection stays until
-// close(), or until the server cuts it.
-class DeafConsumer {
- public:
-  DeafConsumer() = default;
-  ~DeafConsumer() { close(); }
-  DeafConsumer(const DeafConsumer&) = delete;
-  DeafConsumer& operator=(const DeafConsumer&) = delete;
-
-  // Sends `calls` times the same call. False: it could not.
-  bool begin(const std::string& address, std::string_view path, std::string_view message,
-             int calls);
-  // Whether the server has cut it. Asked of the system's table of connections: the end of the
-  // connection itself cannot arrive, behind so much that is not read.
-  bool cut() const;
-  void close();
-
- private:
-  bool stands_in(const char* path) const;
-
-  int fd_ = -1, own_port_ = 0, server_port_ = 0;
 };
 
 }  // namespace rota::blackbox

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/names.h"
 #include "rota/command_line.h"
 
 namespace rota::cli {
@@ -69,6 +70,9 @@ std::string info_text(const v1::ServerInfo& info, const std::string& address, co
   add_line(&out, "workers",
            fmt::format("{}, {} waiting", info.worker_count(),
                        count_of(info.parked_poll_count(), "lease call")));
+  if (info.unread_reply_bytes() > 0) {
+    add_line(&out, "unread answers", base::format_bytes(info.unread_reply_bytes()));
+  }
   add_line(&out, "clock", clock_text(info.clock_state()));
   add_line(&out, "zone data", info.zone_data_version());
   add_line(&out, "epoch",

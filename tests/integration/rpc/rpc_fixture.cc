@@ -30,10 +30,11 @@ std::vector<std::string> details_of(const grpc::Status& status) {
   return names;
 }
 
-RpcTest::RpcTest() {
+RpcTest::RpcTest(const std::function<void(app::ServerSetup&)>& adjust) {
   app::ServerSetup setup;
   setup.options.listen = "127.0.0.1:0";
   setup.memory = store::MemoryDisk::create();
+  if (adjust) adjust(setup);
   auto started = app::Server::start(std::move(setup));
   if (auto* stop = std::get_if<app::Stop>(&started)) {
     ADD_FAILURE() << stop->text;

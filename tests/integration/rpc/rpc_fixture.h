@@ -30,7 +30,8 @@ std::vector<std::string> details_of(const grpc::Status& status);
 
 class RpcTest : public ::testing::Test {
  protected:
-  RpcTest();
+  // `adjust` changes what the server is started with.
+  explicit RpcTest(const std::function<void(app::ServerSetup&)>& adjust = {});
   ~RpcTest() override;
 
   // Calls `rpc` with a fresh context and a deadline; expects OK and returns the response.

@@ -100,7 +100,8 @@ TEST(MethodTable, EveryHandlerAsksTheGuardForItself) {
 class GuardTest : public testing::Test {
  protected:
   base::SystemClock clock;
-  CallGuard guard{clock};
+  ReplyBudget replies{100};
+  CallGuard guard{clock, replies};
   grpc::CallbackServerContext call;
 };
 
@@ -139,6 +140,30 @@ TEST_F(GuardTest, DrainingRefusesOnlyWhatBeginsWork) {
       EXPECT_TRUE(caller) << info.name;
     }
   }
+}
+
+TEST_F(GuardTest, AnswersThatNobodyReadsRefuseNeitherWhatLetsWorkEndNorWhoAsksWhatIsWrong) {
+  const auto contexts = replies.contexts();
+  auto* unread = contexts->NewCallbackServerContext();
+  v1::GetJobRequest answer;
+  answer.set_job_id(std::string(200, 'x'));
+  replies.hand_over(unread, answer);
+  for (const auto& info : method_table()) {
+    const auto caller = guard.admit(call, info.method, "");
+    if (info.method_class == MethodClass::kClosing || info.method_class == MethodClass::kBrief) {
+      EXPECT_TRUE(caller) << info.name;
+      continue;
+    }
+    ASSERT_FALSE(caller) << info.name;
+    EXPECT_EQ(caller.error().reason, base::Reason::kOverloaded) << info.name;
+    EXPECT_GT(caller.error().retry_after_ms, 0);
+  }
+  for (const Method method : {Method::kWorkerServiceHeartbeat, Method::kWorkerServiceFinishJobs,
+                              Method::kAdminServiceGetServerInfo}) {
+    EXPECT_TRUE(guard.admit(call, method, ""));
+  }
+  contexts->Release(unread);
+  for (const auto& info : method_table()) EXPECT_TRUE(guard.admit(call, info.method, ""));
 }
 
 }  // namespace
