@@ -252,6 +252,7 @@ JobRef to_ref(v1::EnqueuedJob&& message) {
   ref.existed = !message.created();
   ref.state = to_state(message.state());
   if (message.has_result()) ref.result = std::move(*message.mutable_result()->mutable_data());
+  ref.result_omitted = message.result_omitted();
   return ref;
 }
 

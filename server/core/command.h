@@ -82,8 +82,13 @@ struct EnqueuedJob {
   bool created = false;  // false: the business key's job, or a repeated request
   JobState state = JobState::kUnknown;
   std::optional<std::string> result;  // of a business effect that is done
+  bool result_omitted = false;        // there is one; the call's results were too large together
 };
 using EnqueueItem = std::variant<EnqueuedJob, Error>;
+// Of the results in one reply together: with what else belongs to a thousand jobs, it passes the
+// receive limit of 4 MiB that gRPC sets unless told otherwise. A job alone always has its result.
+inline constexpr std::size_t kEnqueueResultsBytesMax = 3U << 20;
+static_assert(base::limits::kResultBytesMax <= kEnqueueResultsBytesMax);
 struct EnqueueReply {
   std::vector<EnqueueItem> items;  // one for each job, in order
 };

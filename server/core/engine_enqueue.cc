@@ -90,6 +90,24 @@ Error key_conflict(const model::LedgerEntry& entry, const JobRequest& job, JobSt
   return e;
 }
 
+// Leaves out the results that are too large together: each may be 256 KiB, and a call may ask for a
+// thousand.
+class Results {
+ public:
+  void bound(EnqueuedJob* job) {
+    if (!job->result) return;
+    if (bytes_ + job->result->size() <= kEnqueueResultsBytesMax) {
+      bytes_ += job->result->size();
+      return;
+    }
+    job->result.reset();
+    job->result_omitted = true;
+  }
+
+ private:
+  std::size_t bytes_ = 0;
+};
+
 bool same_fingerprint(const model::LedgerEntry& entry, const JobRequest& job) {
   return entry.kind == job.kind && entry.content_type == job.content_type &&
          entry.payload_hash == job.payload_hash;
@@ -99,13 +117,14 @@ bool same_fingerprint(const model::LedgerEntry& entry, const JobRequest& job) {
 
 // What a key's entry means for a new enqueue: the existing job, or nullopt when the key is free
 // (its holder is gone with its queue).
-std::optional<EnqueuedJob> EngineImpl::existing_for_key(const model::LedgerEntry& entry,
-                                                        Lookup& look, bool* missing) {
+std::optional<EnqueuedJob> EngineImpl::existing_for_key(model::LedgerEntry& entry, Lookup& look,
+                                                        bool* missing) {
   EnqueuedJob existing;
   existing.key = entry.job;
   if (entry.state == model::LedgerState::kDone) {
     existing.state = JobState::kSucceeded;
-    existing.result = entry.result;
+    existing.result = std::move(entry.result);
+    entry.result.clear();
     return existing;
   }
   JobView view;
@@ -135,6 +154,7 @@ bool EngineImpl::on(const EnqueueJobs& c, const Command& cmd, Lookup& look) {
     JobView holder;
   };
   std::vector<Plan> plans(c.jobs.size());
+  Results held;  // by the plans
   for (std::size_t i = 0; i < c.jobs.size(); ++i) {
     const JobRequest& job = c.jobs[i];
     Plan& plan = plans[i];
@@ -154,9 +174,11 @@ bool EngineImpl::on(const EnqueueJobs& c, const Command& cmd, Lookup& look) {
     }
     bool missing = false;
     plan.existing = existing_for_key(entry, look, &missing);
+    if (plan.existing) held.bound(&*plan.existing);
     if (plan.existing && job.on_dead == OnDead::kRedrive &&
         plan.existing->state == JobState::kDead) {
       view_job(entry.job, look, &plan.holder);
+      if (plan.holder.body) recall_scheduler(entry.job, *plan.holder.body, look);
     }
     plan.entry = std::move(entry);
   }
@@ -170,7 +192,8 @@ bool EngineImpl::on(const EnqueueJobs& c, const Command& cmd, Lookup& look) {
     for (std::size_t i = 0; i < answer.items.size() && i < plans.size(); ++i) {
       auto* job = std::get_if<EnqueuedJob>(&answer.items[i]);
       if (job && job->state == JobState::kSucceeded && plans[i].existing) {
-        job->result = plans[i].existing->result;
+        job->result = std::move(plans[i].existing->result);
+        job->result_omitted = plans[i].existing->result_omitted;
       }
     }
     return reply(cmd.call, std::move(answer), record->seq), true;
@@ -178,7 +201,7 @@ bool EngineImpl::on(const EnqueueJobs& c, const Command& cmd, Lookup& look) {
 
   EnqueueReply answer;
   std::map<std::string, std::size_t> first_with_key;  // within this call
-      if (plan.holder.body) recall_scheduler(entry.job, *plan.holder.body, look);
+  Results told;                                       // a job that is asked for twice is told twice
   bool any = false;
   for (std::size_t i = 0; i < c.jobs.size(); ++i) {
     const JobRequest& job = c.jobs[i];
@@ -205,6 +228,7 @@ bool EngineImpl::on(const EnqueueJobs& c, const Command& cmd, Lookup& look) {
           if (same_fingerprint(entry, job)) {
             EnqueuedJob same = *done;
             same.created = false;
+            told.bound(&same);
             answer.items.emplace_back(std::move(same));
           } else {
             answer.items.emplace_back(key_conflict(entry, job, done->state));
@@ -223,7 +247,8 @@ bool EngineImpl::on(const EnqueueJobs& c, const Command& cmd, Lookup& look) {
           plan.existing->state = JobState::kReady;
         }
         any = true;
-        answer.items.emplace_back(*plan.existing);
+        told.bound(&*plan.existing);
+        answer.items.emplace_back(*std::move(plan.existing));
         continue;
       }
     }

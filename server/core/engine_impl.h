@@ -155,7 +155,8 @@ class EngineImpl {
     model::Blocker blocker;   // kind != 0: BLOCKED
   };
   JobKey insert_job(QueueState& q, NewJob job);
-  std::optional<EnqueuedJob> existing_for_key(const model::LedgerEntry& entry, Lookup& look,
+  // Takes the result out of the entry.
+  std::optional<EnqueuedJob> existing_for_key(model::LedgerEntry& entry, Lookup& look,
                                               bool* missing);
 
   // ---- engine_job.cc: reading and changing one job

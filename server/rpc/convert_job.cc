@@ -324,11 +324,12 @@ base::Result<core::UpdateJob> update_from_wire(const v1::UpdateJobRequest& wire,
   return update;
 }
 
-void enqueued_to_wire(const core::EnqueuedJob& job, v1::EnqueuedJob* wire) {
+void enqueued_to_wire(const core::EnqueuedJob& job, bool with_result, v1::EnqueuedJob* wire) {
   wire->set_id(model::job_id(job.key));
   wire->set_created(job.created);
   wire->set_state(state_to_wire(job.state));
-  if (job.result) wire->mutable_result()->set_data(*job.result);
+  if (job.result && with_result) wire->mutable_result()->set_data(*job.result);
+  wire->set_result_omitted(job.result_omitted || (job.result && !with_result));
 }
 
 v1::JobState state_to_wire(model::JobState state) { return static_cast<v1::JobState>(state); }

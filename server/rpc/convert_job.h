@@ -32,7 +32,8 @@ base::Result<core::JobRequest> job_from_wire(v1::JobSpec* wire, std::int64_t now
 base::Result<core::UpdateJob> update_from_wire(const v1::UpdateJobRequest& wire,
                                                std::int64_t now_wall_ms);
 
-void enqueued_to_wire(const core::EnqueuedJob& job, v1::EnqueuedJob* wire);
+// `with_result`: false leaves it out, and says so.
+void enqueued_to_wire(const core::EnqueuedJob& job, bool with_result, v1::EnqueuedJob* wire);
 
 v1::JobState state_to_wire(model::JobState state);
 model::JobState state_from_wire(int state);  // kUnknown for a value that names none

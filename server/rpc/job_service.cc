@@ -71,7 +71,10 @@ class JobService final : public v1::JobService::CallbackService {
       if (value == nullptr) return open.finish(unexpected_reply(reply.body));
       const auto& item = value->items.at(0);
       if (const auto* error = std::get_if<base::Error>(&item)) return open.finish(*error);
-      enqueued_to_wire(std::get<core::EnqueuedJob>(item), response->mutable_job());
+      const auto& enqueued = std::get<core::EnqueuedJob>(item);
+      // Sent again it has the same answer, with its result.
+      if (enqueued.result && open.crowded()) return open.finish(too_many_unread());
+      enqueued_to_wire(enqueued, /*with_result=*/true, response->mutable_job());
       response->set_commit_seq(static_cast<std::int64_t>(reply.seq));
       open.finish({});
     });
@@ -95,16 +98,19 @@ class JobService final : public v1::JobService::CallbackService {
       auto job = job_from_wire(&wire, now, context_.server.limits.payload_bytes);
       enqueue.jobs.push_back(job ? *std::move(job) : core::JobRequest{.invalid = job.error()});
     }
+    const OpenCall open(context_, call, response);
     return command<core::EnqueueReply>(
-        {context_, call, response}, *caller, std::move(enqueue),
-        [response](const core::EnqueueReply& reply, std::int64_t seq) {
+        open, *caller, std::move(enqueue),
+        [open, response](const core::EnqueueReply& reply, std::int64_t seq) {
+          const bool with_results = !open.crowded();
           response->mutable_results()->Reserve(static_cast<int>(reply.items.size()));
           for (const auto& item : reply.items) {
             auto* result = response->add_results();
             if (const auto* error = std::get_if<base::Error>(&item)) {
               put_item_error(*error, result->mutable_error());
             } else {
-              enqueued_to_wire(std::get<core::EnqueuedJob>(item), result->mutable_job());
+              enqueued_to_wire(std::get<core::EnqueuedJob>(item), with_results,
+                               result->mutable_job());
             }
           }
           response->set_commit_seq(seq);

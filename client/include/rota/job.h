@@ -66,6 +66,9 @@ struct JobRef {
   bool existed = false;  // the business key had a job already: this is that job
   JobState state = JobState::kUnknown;
   std::optional<std::string> result{};  // of a job that succeeded, while the server keeps it
+  // There is a result, and it was left out: those of one enqueue_bulk (or of what was coalesced) are
+  // too large together. get() has it, or enqueue() of the same job alone.
+  bool result_omitted = false;
 };
 
 // One grant of a job to one worker.

@@ -52,6 +52,41 @@ TEST(BusinessKey, AnExistingJobIsToldAsOfTheNewestCommit) {
   EXPECT_EQ(h.named, told);
 }
 
+// Of many large results an answer holds what fits; the jobs are told all the same, and each of them
+// alone with its result. A call with the same key many times is no way around it.
+TEST(BusinessKey, ResultsThatAreTooLargeTogetherAreLeftOut) {
+  EngineHarness h;
+  h.queue("q");
+  constexpr std::size_t kJobs = 20;
+  const std::string result(base::limits::kResultBytesMax, 'r');
+  constexpr std::size_t kFit = core::kEnqueueResultsBytesMax / base::limits::kResultBytesMax;
+  static_assert(kFit < kJobs);
+  std::vector<core::JobRequest> all;
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    all.push_back(keyed("k" + std::to_string(i)));
+    h.enqueue(all.back());
+    h.finish(h.take_job("q"), succeeded(result));
+  }
+  const auto with_results = [&](const core::EnqueueReply& reply) {
+    std::size_t with = 0;
+    for (const auto& item : reply.items) {
+      const auto& job = std::get<core::EnqueuedJob>(item);
+      EXPECT_FALSE(job.created);
+      EXPECT_EQ(job.state, JobState::kSucceeded);
+      EXPECT_EQ(job.result_omitted, !job.result.has_value()) << "told in any case";
+      with += job.result ? 1 : 0;
+    }
+    EXPECT_EQ(reply.items.size(), kJobs);
+    return with;
+  };
+  EXPECT_EQ(with_results(h.expect<core::EnqueueReply>(enqueue(all, "bulk"))), kFit);
+  EXPECT_EQ(with_results(h.expect<core::EnqueueReply>(enqueue(all, "bulk"))), kFit) << "a repeat";
+  EXPECT_EQ(h.enqueue(all.back()).result, result);
+  const std::vector<core::JobRequest> same(kJobs, all.front());
+  EXPECT_LE(with_results(h.expect<core::EnqueueReply>(enqueue(same))), kFit);
+  EXPECT_EQ(h.counters("q").created, kJobs);
+}
+
 TEST(BusinessKey, RunningJobIsReturned) {
   EngineHarness h;
   h.queue("q");
