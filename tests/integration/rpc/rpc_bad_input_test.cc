@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <chrono>
 
+#include "base/limits.h"
 #include "rpc/convert_time.h"
 #include "rpc/grpc_server.h"
 #include "rpc_fixture.h"
@@ -112,14 +114,26 @@ TEST_F(RpcBadInputTest, TooManyItemsAreRefusedAsAWhole) {
   EXPECT_EQ(ok(queues(), &Queues::GetQueue, queue).queue().counters().created(), 0);
 }
 
+// Answered by its size, at once and not at the deadline of the call.
 TEST_F(RpcBadInputTest, OversizedMessageEndsItsCallOnly) {
   make_queue("q");
-  v1::EnqueueJobRequest request;
-  request.mutable_job()->set_queue("q");
-  request.mutable_job()->set_kind("k");
-  request.mutable_job()->mutable_payload()->set_data(std::string(9 << 20, 'x'));
-  EXPECT_EQ(refused(jobs(), &Jobs::EnqueueJob, request).error_code(),
-            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  const auto began = std::chrono::steady_clock::now();
+  for (const std::size_t bytes :
+       {base::limits::kReceiveBytesMax, 9 * base::kMiB, 40 * base::kMiB}) {
+    v1::EnqueueJobRequest request;
+    request.mutable_job()->set_queue("q");
+    request.mutable_job()->set_kind("k");
+    request.mutable_job()->mutable_payload()->set_data(std::string(bytes, 'x'));
+    EXPECT_EQ(refused(jobs(), &Jobs::EnqueueJob, request).error_code(),
+              grpc::StatusCode::RESOURCE_EXHAUSTED);
+    v1::FinishJobsRequest finish;
+    finish.set_session_id(session);
+    finish.add_items()->set_log_tail(std::string(bytes, 'x'));
+    EXPECT_EQ(refused(workers(), &Workers::FinishJobs, finish).error_code(),
+              grpc::StatusCode::RESOURCE_EXHAUSTED);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(30))
+      << "each has a deadline of 40 s";
   enqueue("q");
 }
 
