@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "rpc/convert_worker.h"
+#include "rpc/outcomes.h"
 #include "rpc/status_map.h"
 
 namespace rota::rpc {
@@ -16,9 +17,9 @@ namespace {
 // The answers and the cancellation of one call race; whoever ends it finishes it. The loop holds
 // `Shared` only, so that the reactor may be gone when its answers come.
 //
-// A call that carries outcomes is two commands with an answer each; it is finished with both. They
-// come in any order and on different threads: a repeated outcome needs a read, a grant may need its
-// payloads.
+// A call that carries outcomes is two commands or more with an answer each, those of the outcomes
+// joined; it is finished with both. They come in any order and on different threads: a repeated
+// outcome needs a read, a grant may need its payloads.
 class LeaseReactor final : public grpc::ServerUnaryReactor {
  public:
   LeaseReactor(Context& context, grpc::CallbackServerContext* call, const Caller& caller,
@@ -42,13 +43,24 @@ class LeaseReactor final : public grpc::ServerUnaryReactor {
       return;
     }
     shared_->carries = true;
-    const auto accepted = server.loop.submit_both(
-        command_of(caller, *std::move(outcomes)),
-        [shared = shared_](core::Reply reply) {
-          shared->finished(std::move(reply));
-          return runtime::Delivery::kTaken;
-        },
-        std::move(ask), std::move(on_grants));
+    auto parts = split(*std::move(outcomes));
+    const auto on_results = join(parts.size(), [shared = shared_](core::Reply reply) {
+      shared->finished(std::move(reply));
+    });
+    const auto on_part = [&](std::size_t i) -> runtime::ReplyFn {
+      return [on_reply = on_results[i]](core::Reply reply) {
+        on_reply(std::move(reply));
+        return runtime::Delivery::kTaken;
+      };
+    };
+    const std::size_t last = parts.size() - 1;
+    for (std::size_t i = 0; i < last; ++i) {
+      const auto accepted = server.loop.submit(command_of(caller, std::move(parts[i])), on_part(i));
+      if (!accepted) return void(shared_->end(to_status(accepted.error())));
+    }
+    const auto accepted =
+        server.loop.submit_both(command_of(caller, std::move(parts[last])), on_part(last),
+                                std::move(ask), std::move(on_grants));
     if (!accepted) shared_->end(to_status(accepted.error()));
   }
 

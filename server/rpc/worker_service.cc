@@ -12,6 +12,7 @@
 #include "rpc/convert_time.h"
 #include "rpc/convert_worker.h"
 #include "rpc/lease_call.h"
+#include "rpc/outcomes.h"
 #include "rpc/page_rows.h"
 #include "rpc/page_token.h"
 #include "rpc/services.h"
@@ -64,13 +65,20 @@ class WorkerService final : public v1::WorkerService::CallbackService {
     auto outcomes = finish_from_wire(take(request));
     if (!outcomes) return refuse(call, outcomes.error());
     heard(request->session_id());
-    return command<core::FinishReply>(
-        {context_, call, response}, *caller, *std::move(outcomes),
-        [this, response](const core::FinishReply& reply, std::int64_t seq) {
-          finish_to_wire(reply, response->mutable_results());
-          response->set_server_epoch(epoch());
-          response->set_commit_seq(seq);
-        });
+    const OpenCall open(context_, call, response);
+    auto parts = split(*std::move(outcomes));
+    const auto on_reply = join(parts.size(), [this, open, response](core::Reply reply) {
+      const auto* value = std::get_if<core::FinishReply>(&reply.body);
+      if (value == nullptr) return open.finish(unexpected_reply(reply.body));
+      finish_to_wire(*value, response->mutable_results());
+      response->set_server_epoch(epoch());
+      response->set_commit_seq(static_cast<std::int64_t>(reply.seq));
+      open.finish({});
+    });
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (!submit(open, *caller, std::move(parts[i]), on_reply[i])) break;
+    }
+    return open.reactor();
   }
 
   Reactor* ListWorkers(CallbackServerContext* call, const v1::ListWorkersRequest* request,

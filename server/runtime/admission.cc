@@ -21,11 +21,6 @@ std::size_t bytes_of(const core::JobRequest& job) {
          job.payload_hash.size() + bytes_of(job.labels);
 }
 
-std::size_t bytes_of(const core::WorkerOutcome& outcome) {
-  return outcome.result.size() + outcome.failure.type.size() + outcome.failure.message.size() +
-         outcome.failure.detail.size() + outcome.release_reason.size() + outcome.log_tail.size();
-}
-
 struct Size {
   CommandSize operator()(const core::EnqueueJobs& c) const {
     CommandSize size{.bytes = kPerCommand + c.request.id.size() + c.request.body_hash.size(),
@@ -35,7 +30,7 @@ struct Size {
   }
   CommandSize operator()(const core::FinishJobs& c) const {
     CommandSize size{.bytes = kPerCommand + c.session_id.size(), .items = c.items.size()};
-    for (const auto& item : c.items) size.bytes += kPerItem + bytes_of(item.outcome);
+    for (const auto& item : c.items) size.bytes += kPerItem + runtime::bytes_of(item.outcome);
     return size;
   }
   CommandSize operator()(const core::LeaseJobs& c) const {
@@ -62,6 +57,11 @@ struct Size {
 };
 
 }  // namespace
+
+std::size_t bytes_of(const core::WorkerOutcome& outcome) {
+  return outcome.result.size() + outcome.failure.type.size() + outcome.failure.message.size() +
+         outcome.failure.detail.size() + outcome.release_reason.size() + outcome.log_tail.size();
+}
 
 AdmissionClass admission_class(const core::CommandBody& body) {
   if (std::holds_alternative<core::Heartbeat>(body)) return AdmissionClass::kBeat;

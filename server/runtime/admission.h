@@ -35,6 +35,7 @@ struct CommandSize {
   std::size_t items = 1;  // jobs or outcomes
 };
 CommandSize size_of(const core::Command& command);
+std::size_t bytes_of(const core::WorkerOutcome& outcome);
 
 struct AdmissionLimits {
   std::size_t commands = base::limits::kCommandQueueCommandsDefault;
@@ -61,6 +62,12 @@ class AdmissionQueue {
     ++commands_;
     bytes_ += bytes;
     lines_[static_cast<std::size_t>(cls)].emplace_back(bytes, std::move(value));
+  }
+  // What was popped last of this class goes back to where it was.
+  void put_back(AdmissionClass cls, std::size_t bytes, T value) {
+    ++commands_;
+    bytes_ += bytes;
+    lines_[static_cast<std::size_t>(cls)].emplace_front(bytes, std::move(value));
   }
   std::optional<T> pop(AdmissionClass cls) {
     auto& line = lines_[static_cast<std::size_t>(cls)];

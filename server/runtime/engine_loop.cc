@@ -408,10 +408,34 @@ void EngineLoop::take_commands() {
     all_taken = queue_.empty();
   }
   const core::Now at = now();
-  for (Incoming& incoming : taken) apply(std::move(incoming), at);
+  // Heartbeats stand first. What the others bring was known before; what they make the engine write
+  // shows only now.
+  std::size_t applied = 0;
+  for (; applied < taken.size(); ++applied) {
+    Incoming& next = taken[applied];
+    if (!std::holds_alternative<core::Heartbeat>(next.command.body) && engine_.full()) break;
+    apply(std::move(next), at);
+  }
+  if (applied < taken.size()) {
+    put_back(taken, applied);
+    all_taken = false;
+  }
   // A heartbeat that saw nothing pending is answered now: a slow disk must not starve it.
   for (core::Reply& reply : engine_.take_immediate()) answer(std::move(reply));
   std::erase_if(early_cancels_, [&](CallId call) { return forget(call) || all_taken; });
+}
+
+// From `first` on, each to its place in the queue.
+void EngineLoop::put_back(std::vector<Incoming>& taken, std::size_t first) {
+  std::lock_guard lock(mutex_);
+  for (std::size_t i = taken.size(); i-- > first;) {
+    std::size_t bytes = 0;
+    for (const Incoming* one = &taken[i]; one != nullptr; one = one->then.get()) {
+      bytes += one->size.bytes;
+    }
+    const AdmissionClass cls = admission_class(taken[i].command.body);
+    queue_.put_back(cls, bytes, std::move(taken[i]));
+  }
 }
 
 bool EngineLoop::turn_full() const {

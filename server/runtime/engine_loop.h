@@ -210,6 +210,7 @@ class EngineLoop {
   void handle(const Completion& completion);
   bool forget(core::CallId call);
   void take_commands();
+  void put_back(std::vector<Incoming>& taken, std::size_t first);
   bool turn_full() const;
   void apply(Incoming incoming, core::Now at);
   bool wake_due() const;

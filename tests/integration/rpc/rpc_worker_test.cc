@@ -2,6 +2,7 @@
 //
 // Lease calls, heartbeats and outcomes over the wire.
 #include <future>
+#include <set>
 #include <thread>
 
 #include "rpc/convert_time.h"
@@ -198,6 +199,96 @@ TEST_F(RpcWorkerTest, OneBadOutcomeLeavesTheOthersAndItsLease) {
   EXPECT_EQ(response.results(0).error().reason(), "RESULT_TOO_LARGE");
   EXPECT_EQ(response.results(1).job().state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(beat(leased.jobs(0)).status(), v1::HeartbeatResult::STATUS_RENEWED);
+}
+
+v1::FinishJobsRequest failures(const std::string& session, const v1::LeaseJobsResponse& leased,
+                               const std::string& message) {
+  v1::FinishJobsRequest request;
+  request.set_session_id(session);
+  for (const auto& job : leased.jobs()) {
+    auto* item = request.add_items();
+    item->mutable_lease()->set_job_id(job.job_id());
+    item->mutable_lease()->set_fencing_token(job.fencing_token());
+    item->mutable_outcome()->mutable_failure()->mutable_failure()->set_message(message);
+    item->set_log_tail(message);
+  }
+  return request;
+}
+
+// All the outcomes of a call in one batch would be a batch without a bound.
+TEST_F(RpcWorkerTest, ManyLargeOutcomesAreTakenInSeveralCommitsAndAnsweredInOrder) {
+  make_queue("q");
+  constexpr int kJobs = 1'000;
+  v1::BulkEnqueueJobsRequest bulk;
+  for (int i = 0; i < kJobs; ++i) {
+    auto* job = bulk.add_jobs();
+    job->set_queue("q");
+    job->set_kind("k");
+  }
+  ok(jobs(), &Jobs::BulkEnqueueJobs, bulk);
+  const auto leased = lease("q", kJobs, 10'000);
+  ASSERT_EQ(leased.jobs_size(), kJobs);
+  auto request = failures(session, leased, std::string(4'000, 'm'));
+  ASSERT_LT(request.ByteSizeLong(), 8U << 20U);
+  request.mutable_items(500)->mutable_lease()->set_fencing_token(1 +
+                                                                 leased.jobs(500).fencing_token());
+  const auto response = ok(workers(), &Workers::FinishJobs, request);
+  ASSERT_EQ(response.results_size(), kJobs);
+  std::set<std::int64_t> commits;
+  for (int i = 0; i < kJobs; ++i) {
+    if (i == 500) {
+      EXPECT_TRUE(response.results(i).has_error()) << "and no other";
+      continue;
+    }
+    ASSERT_TRUE(response.results(i).has_job()) << i;
+    if (i % 50 != 0 && i != kJobs - 1) continue;
+    const auto job = get(leased.jobs(i).job_id());
+    ASSERT_EQ(job.attempts_size(), 1);
+    EXPECT_LE(job.attempts(0).ended_seq(), response.commit_seq());
+    commits.insert(job.attempts(0).ended_seq());
+  }
+  EXPECT_GE(commits.size(), 2U) << "4 MiB fill a batch, and this is 8";
+  EXPECT_EQ(*commits.rbegin(), response.commit_seq());
+  EXPECT_EQ(beat(leased.jobs(500)).status(), v1::HeartbeatResult::STATUS_RENEWED);
+  // Sent again, nothing happens.
+  for (const auto& result : ok(workers(), &Workers::FinishJobs, request).results()) {
+    EXPECT_TRUE(result.has_error() || result.job().already_ended());
+  }
+}
+
+TEST_F(RpcWorkerTest, OutcomesThatAreTooLargeTogetherAreRefusedAndChangeNothing) {
+  make_queue("q");
+  v1::BulkEnqueueJobsRequest bulk;
+  for (int i = 0; i < 33; ++i) {
+    bulk.add_jobs()->set_queue("q");
+    bulk.mutable_jobs(i)->set_kind("k");
+  }
+  ok(jobs(), &Jobs::BulkEnqueueJobs, bulk);
+  const auto leased = lease("q", 33, 10'000);
+  ASSERT_EQ(leased.jobs_size(), 33);
+  v1::FinishJobsRequest request;
+  request.set_session_id(session);
+  for (const auto& job : leased.jobs()) {
+    auto* item = request.add_items();
+    item->mutable_lease()->set_job_id(job.job_id());
+    item->mutable_lease()->set_fencing_token(job.fencing_token());
+    item->mutable_outcome()->mutable_success()->mutable_result()->set_data(
+        std::string(256 * 1024, 'r'));
+  }
+  ASSERT_GT(request.ByteSizeLong(), 8U << 20U);
+  const auto status = refused(workers(), &Workers::FinishJobs, request);
+  EXPECT_EQ(reason_of(status), "TOO_MANY_ITEMS");
+  EXPECT_NE(status.error_message().find("items: "), std::string::npos) << status.error_message();
+  EXPECT_NE(status.error_message().find("limit 8 MiB"), std::string::npos)
+      << status.error_message();
+  for (const int i : {0, 32}) {
+    EXPECT_EQ(beat(leased.jobs(i)).status(), v1::HeartbeatResult::STATUS_RENEWED);
+  }
+  request.mutable_items()->RemoveLast();
+  request.mutable_items()->RemoveLast();
+  for (const auto& result : ok(workers(), &Workers::FinishJobs, request).results()) {
+    EXPECT_EQ(result.job().state(), v1::JOB_STATE_SUCCEEDED);
+  }
 }
 
 TEST_F(RpcWorkerTest, ListShowsWhoAskedAndWhatTheyHold) {

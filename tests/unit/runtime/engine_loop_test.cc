@@ -162,6 +162,28 @@ TEST_F(EngineLoopTest, AFullEngineIsGivenNothingButHeartbeats) {
   ASSERT_TRUE(logged_within(7));
 }
 
+// How much a command makes the engine write shows when it is applied: what was taken together with
+// it waits for the next turn, in its place.
+TEST_F(EngineLoopTest, AnEngineThatIsFullInTheMiddleGetsTheRestInTheNextTurns) {
+  executor_.let_through();
+  engine_.full_at_ = 3;
+  start();
+  const auto go_on = hold_loop();
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(submit(one_job(), "open " + number(i)));
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(submit(core::FinishJobs{}, "close " + number(i)));
+  ASSERT_TRUE(submit(core::Heartbeat{}, "beat"));
+  go_on();
+  ASSERT_TRUE(logged_within(9));
+  EXPECT_THAT(log(), ElementsAre("beat ok", "close 0 ok", "close 1 ok", "close 2 ok", "close 3 ok",
+                                 "open 0 ok", "open 1 ok", "open 2 ok", "open 3 ok"));
+  EXPECT_TRUE(engine_.wait([&] {
+    int applied = 0;
+    for (const int commands : engine_.turns_) applied += commands;
+    return applied == 8;
+  }));
+  for (const int commands : engine_.turns_) EXPECT_LE(commands, 3);
+}
+
 // Posted together with the end of a failed commit: somebody may wait for it.
 TEST_F(EngineLoopTest, PostedWorkRunsAlthoughACommitHasFailed) {
   disk_->fail_commit(1, store::CommitFault::kUnknownLost);

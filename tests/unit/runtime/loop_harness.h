@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <climits>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -97,6 +98,7 @@ class FakeEngine final : public EnginePort {
   void apply(core::Command command, core::Now) override {
     std::lock_guard lock(mutex_);
     applied_.push_back(static_cast<int>(command.body.index()));
+    if (!std::holds_alternative<core::Heartbeat>(command.body)) ++in_turn_;
     changed_.notify_all();
     if (std::holds_alternative<core::EnqueueJobs>(command.body)) {
       if (!batch_) batch_ = std::make_shared<core::Batch>();
@@ -148,12 +150,13 @@ class FakeEngine final : public EnginePort {
     std::lock_guard lock(mutex_);
     return std::exchange(immediate_, {});
   }
-  bool full() const override { return full_; }
+  bool full() const override { return full_ || in_turn_ >= full_at_; }
   core::Turn seal(core::Now now) override {
     std::lock_guard lock(mutex_);
     if (expect_stall_before_seal_ && stalls_.empty()) sealed_before_stall_ = true;
     core::Turn turn;
     if (batch_) ++seq_;
+    turns_.push_back(in_turn_.exchange(0));
     turn.batch = std::exchange(batch_, nullptr);
     turn.seq = seq_;
     turn.replies = std::exchange(replies_, {});
@@ -213,8 +216,10 @@ class FakeEngine final : public EnginePort {
   bool expect_stall_before_seal_ = false;  // set on the loop thread
   bool sealed_before_stall_ = false;
   int seals_ = 0;
+  std::vector<int> turns_;  // commands of each, heartbeats not counted
 
   std::atomic<bool> full_{false};
+  std::atomic<int> full_at_{INT_MAX};  // commands of a turn
   mutable std::atomic<int> stats_asked_{0};
   std::atomic<std::int64_t> stored_ms_{0};  // the time of the newest stored batch
 
@@ -227,6 +232,7 @@ class FakeEngine final : public EnginePort {
   std::vector<core::JobEvent> events_;
   core::CommitSeq seq_ = 0;
   bool drained_ = false;
+  std::atomic<int> in_turn_{0};
 };
 
 class EngineLoopTest : public testing::Test {
