@@ -4,6 +4,7 @@
 // other on one server, then memory, and the way back after SIGKILL.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <thread>
 
 #include "bench/failure.h"

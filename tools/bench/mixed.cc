@@ -4,7 +4,10 @@
 // priorities, some failing at first. Looked at in windows of time, so that what grows is seen.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cmath>
 #include <exception>
 #include <filesystem>
 #include <thread>

@@ -3,6 +3,7 @@
 // Many schedulers that fire each second: how long after its nominal time a tick has its job, and
 // the job its handler.
 #include <algorithm>
+#include <atomic>
 #include <set>
 #include <string>
 

@@ -2,6 +2,8 @@
 //
 // Jobs worked off by workers of the library: a backlog drained, whole lives at once, one job at a
 // time handed from worker to worker, and the time from an enqueue to its handler.
+#include <algorithm>
+
 #include "bench/failure.h"
 #include "bench/load.h"
 #include "bench/workers.h"
