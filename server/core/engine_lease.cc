@@ -461,7 +461,7 @@ bool EngineImpl::on(const Heartbeat& c, const Command& cmd, Lookup&) {
     Reply answer;
     answer.call = cmd.call;
     answer.body = std::move(r);
-    answer.seq = last_seq_;
+    answer.seq = durable_seq_;
     answer.immediate = true;
     immediate_.push_back(std::move(answer));
   } else {
