@@ -187,7 +187,6 @@ std::vector<std::string> Coverage::zeros() const {
   want(crashes_, "crashes");
   want(full_checks_, "full checks");
   want(overdue_, "grants overdue again");
-  want(inherited_, "keys inherited");
   return out;
 }
 

@@ -43,7 +43,8 @@ class Coverage {
   void full_check() { ++full_checks_; }
   // A start met a grant that an earlier one had found overdue.
   void overdue() { ++overdue_; }
-  // A job was given the key of one that is gone with its queue and still stored.
+  // A job was given the key of one that is gone with its queue and still stored. Too rare to be
+  // asked for of a run of some minutes.
   void inherited() { ++inherited_; }
 
   std::string table() const;
