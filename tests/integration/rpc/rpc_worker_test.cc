@@ -251,7 +251,8 @@ TEST_F(RpcWorkerTest, ManyLargeOutcomesAreTakenInSeveralCommitsAndAnsweredInOrde
   EXPECT_EQ(*commits.rbegin(), response.commit_seq());
   EXPECT_EQ(beat(leased.jobs(500)).status(), v1::HeartbeatResult::STATUS_RENEWED);
   // Sent again, nothing happens.
-  for (const auto& result : ok(workers(), &Workers::FinishJobs, request).results()) {
+  const auto answer = ok(workers(), &Workers::FinishJobs, request);
+  for (const auto& result : answer.results()) {
     EXPECT_TRUE(result.has_error() || result.job().already_ended());
   }
 }
@@ -286,7 +287,8 @@ TEST_F(RpcWorkerTest, OutcomesThatAreTooLargeTogetherAreRefusedAndChangeNothing)
   }
   request.mutable_items()->RemoveLast();
   request.mutable_items()->RemoveLast();
-  for (const auto& result : ok(workers(), &Workers::FinishJobs, request).results()) {
+  const auto answer = ok(workers(), &Workers::FinishJobs, request);
+  for (const auto& result : answer.results()) {
     EXPECT_EQ(result.job().state(), v1::JOB_STATE_SUCCEEDED);
   }
 }
