@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/reply_budget.h"
 
+#include <memory>
 #include <utility>
 
+#include <grpcpp/generic/async_generic_service.h>
+
+#include "absl/container/flat_hash_map.h"
 #include "base/limits.h"
 
 namespace rota::rpc {
@@ -18,39 +22,43 @@ static_assert(kSmallReplyBytes * base::limits::kStreamsMax <= 16 * base::kMiB / 
 }  // namespace
 
 // The library gives back a context whose call was carried out, and only that: those that wait for a
-// call when the server ends are freed here.
+// call when the server ends are freed here. That of a method which nobody serves comes back as one
+// of the other kind.
 class ReplyBudget::Contexts final : public grpc::ContextAllocator {
  public:
   explicit Contexts(ReplyBudget& budget) : budget_(budget) {}
-  ~Contexts() override {
-    while (first_ != nullptr) delete std::exchange(first_, first_->after_);
-  }
 
   grpc::CallbackServerContext* NewCallbackServerContext() override {
-    auto* fresh = new CallContext;
-    std::lock_guard lock(mutex_);
-    fresh->after_ = first_;
-    if (first_ != nullptr) first_->before_ = fresh;
-    first_ = fresh;
-    return fresh;
+    return add(std::make_unique<CallContext>());
   }
-
+  grpc::GenericCallbackServerContext* NewGenericCallbackServerContext() override {
+    return add(std::make_unique<grpc::GenericCallbackServerContext>());
+  }
   void Release(grpc::CallbackServerContext* context) override {
-    auto* call = static_cast<CallContext*>(context);
-    budget_.over(*call);
-    {
-      std::lock_guard lock(mutex_);
-      (call->before_ != nullptr ? call->before_->after_ : first_) = call->after_;
-      if (call->after_ != nullptr) call->after_->before_ = call->before_;
-    }
-    delete call;
+    if (const auto* call = dynamic_cast<CallContext*>(context)) budget_.over(*call);
+    std::unique_ptr<grpc::CallbackServerContext> gone;  // outside the lock
+    std::lock_guard lock(mutex_);
+    const auto it = made_.find(context);
+    gone = std::move(it->second);
+    made_.erase(it);
   }
-  void Release(grpc::GenericCallbackServerContext* /*none is made*/) override {}
+  void Release(grpc::GenericCallbackServerContext* context) override {
+    Release(static_cast<grpc::CallbackServerContext*>(context));
+  }
 
  private:
+  template <class Made>
+  Made* add(std::unique_ptr<Made> fresh) {
+    Made* made = fresh.get();
+    std::lock_guard lock(mutex_);
+    made_.emplace(made, std::move(fresh));
+    return made;
+  }
+
   ReplyBudget& budget_;
   std::mutex mutex_;
-  CallContext* first_ = nullptr;
+  absl::flat_hash_map<grpc::CallbackServerContext*, std::unique_ptr<grpc::CallbackServerContext>>
+      made_;
 };
 
 std::unique_ptr<grpc::ContextAllocator> ReplyBudget::contexts() {

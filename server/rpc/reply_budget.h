@@ -30,8 +30,6 @@ class CallContext final : public grpc::CallbackServerContext {
   friend class ReplyBudget;
   std::int64_t bytes_ = 0;
   std::string peer_;  // when they count for its connection as well
-  CallContext* before_ = nullptr;
-  CallContext* after_ = nullptr;
 };
 
 // Thread-safe. Outlives the server.
