@@ -12,9 +12,9 @@
 
 namespace rota::store {
 
-// Links the logs into kept_logs/NAME below the data directory, whose file system they share; RocksDB
-// removes its own names of them and never writes them again. A folder of that name is replaced.
-// Durable when it returns nothing.
+// Links the logs into kept_logs/NAME below the data directory, whose file system they share;
+// RocksDB removes its own names of them and never writes them again. A folder of that name is
+// replaced. Durable when it returns nothing.
 std::optional<Failure> keep_logs(const std::string& data_directory,
                                  const std::vector<std::string>& logs, const std::string& name);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The small records: engine counters, grants, overdue grants, ledger entries, remembered requests, operations, and
-// the lists of the retention indexes. Input: one byte that says which, then format byte and fields.
+// The small records: engine counters, grants, overdue grants, ledger entries, remembered requests,
+// operations, and the lists of the retention indexes. Input: one byte that says which, then format
+// byte and fields.
 #include "fuzz/records.h"
 #include "model/records.h"
 

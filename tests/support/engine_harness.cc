@@ -97,7 +97,8 @@ CallId EngineHarness::send(core::CommandBody body) {
   engine_->apply(std::move(command), now_);
   for (core::Reply& reply : engine_->take_immediate()) {
     if (watcher_ != nullptr) watcher_->taken(reply);
-    EXPECT_LE(reply.seq, store_->last_committed()) << "an answer names a commit that is not durable";
+    EXPECT_LE(reply.seq, store_->last_committed())
+        << "an answer names a commit that is not durable";
     replies_[reply.call] = std::move(reply.body);
   }
   return call;

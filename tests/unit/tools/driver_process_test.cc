@@ -60,8 +60,9 @@ TEST_F(DriverProcessTest, NoProcessHasNoGroup) {
 // What is given stands above what is inherited, and only in the process that was started.
 TEST_F(DriverProcessTest, AnEnvironmentOfItsOwn) {
   const std::string own = getenv("HOME") == nullptr ? "" : getenv("HOME");
-  auto process = Process::start({"/bin/sh", "-c", "echo \"$HOME $ROTA_ONE $ROTA_TWO <${PATH:+path}>\""},
-                                folder_ + "/said", true, {"HOME=/far", "ROTA_ONE=1"});
+  auto process =
+      Process::start({"/bin/sh", "-c", "echo \"$HOME $ROTA_ONE $ROTA_TWO <${PATH:+path}>\""},
+                     folder_ + "/said", true, {"HOME=/far", "ROTA_ONE=1"});
   ASSERT_TRUE(process.has_value());
   ASSERT_TRUE(process->wait(kPatienceMs).has_value());
   EXPECT_EQ(read_file(folder_ + "/said"), "/far 1  <path>\n");
