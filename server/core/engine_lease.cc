@@ -452,8 +452,9 @@ bool EngineImpl::on(const Heartbeat& c, const Command& cmd, Lookup&) {
         item.beat = Beat::kCancelRequested;
         plain = false;
       }
-      // What is promised here the next start must know to keep.
-      if (lease.grant->heard_seq > durable_seq_) plain = false;
+      // What is promised here the next start must know to keep, and the lease itself.
+      const GrantState& grant = *lease.grant;
+      if (std::max(grant.granted_seq, grant.heard_seq) > durable_seq_) plain = false;
     }
     r.items.push_back(item);
   }

@@ -47,6 +47,20 @@ TEST(Heartbeat, PlainRenewalLeavesAtOnce) {
   EXPECT_EQ(h.take_as<core::HeartbeatReply>(call).items[0].beat, Beat::kRenewed);
 }
 
+// Tokens can be guessed. Until a grant is durable nobody is told of it, not even who did guess.
+TEST(Heartbeat, OfALeaseThatIsNotDurableYetWaits) {
+  EngineHarness h;
+  h.queue("q");
+  const auto key = h.enqueue(job()).key;
+  const auto lease_call = h.send(lease({"q"}));
+  h.seal();  // granted, and the commit is in flight
+  const auto beat = h.send(core::Heartbeat{"s1", {{key, 1}}});
+  EXPECT_FALSE(h.take(beat).has_value());
+  h.settle();
+  ASSERT_EQ(h.take_as<core::LeaseReply>(lease_call).jobs.at(0).token, 1U);
+  EXPECT_EQ(h.take_as<core::HeartbeatReply>(beat).items[0].beat, Beat::kRenewed);
+}
+
 TEST(Heartbeat, NewsWaitForTheirBatch) {
   EngineHarness h;
   h.queue("q");
