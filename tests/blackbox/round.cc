@@ -49,11 +49,13 @@ bool Round::play() {
     run_faults();
     run_to_the_end();
     take_parts();
+    // A round that was broken off has no end that could be judged.
+    const bool at_rest = contradictions_.none();
     const bool listed = list_everything();
     watch_->close();
     stage_.end_workers(&history_);
     stage_.end_server();
-    if (listed) figures_ = check(history_, &contradictions_);
+    if (listed && at_rest) figures_ = check(history_, &contradictions_);
   }
   took_ms_ = mono_ms() - began_ms_;
   return contradictions_.none();
