@@ -93,6 +93,7 @@ std::optional<Process> Process::start(const std::vector<std::string>& command,
     execvpe(argv[0], argv.data(), envp.data());
     _exit(127);
   }
+  setpgid(pid, pid);  // as the child does: whichever comes first, the group is there now
   Process process;
   process.pid_ = pid;
   return process;
