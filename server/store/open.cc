@@ -320,9 +320,9 @@ class Opening {
                          ": two copies were mixed, put the right files back together"};
     }
     if (options_.read_only && record_.format != kStoreFormat) {
-      return Failure{FailureKind::kConfig, "data directory " + directory_.path() + " has format " +
-                                               std::to_string(record_.format) +
-                                               ", and a check does not upgrade it"};
+      return Failure{FailureKind::kConfig,
+                     "data directory " + directory_.path() + " (file store_id) has format " +
+                         std::to_string(record_.format) + ", and a check does not upgrade it"};
     }
     return upgrade(directory_, *database_, &record_);
   }

@@ -27,10 +27,10 @@ const UpgradeStep* step_from(std::uint32_t format) {
 }  // namespace
 
 Failure newer_format(const DataDirectory& directory, std::uint32_t format) {
-  return {FailureKind::kConfig, "data directory " + directory.path() + " has format " +
-                                    std::to_string(format) + ", this server knows formats up to " +
-                                    std::to_string(kStoreFormat) +
-                                    ": it was written by a newer version, start that one"};
+  return {FailureKind::kConfig,
+          "data directory " + directory.path() + " has format " + std::to_string(format) +
+              " (file store_id), this server knows formats up to " + std::to_string(kStoreFormat) +
+              ": it was written by a newer version, start that one"};
 }
 
 std::optional<Failure> upgrade(const DataDirectory& directory, RocksDatabase& database,
@@ -41,6 +41,7 @@ std::optional<Failure> upgrade(const DataDirectory& directory, RocksDatabase& da
     if (step_from(format) != nullptr) continue;
     return Failure{FailureKind::kConfig,
                    "data directory " + directory.path() + " has format " + std::to_string(format) +
+                       " (file store_id)" +
                        ", which this version cannot upgrade: start an earlier release first"};
   }
   // The file first: from here on an older server refuses the directory.
