@@ -15,6 +15,17 @@ void add_load_figures(const LoadResult& result, std::uint64_t jobs, Figures* fig
   figures->add("client_cpu_s", result.cpu_s);
 }
 
+// What a run that only enqueues has shown; all its jobs must wait now.
+Figures judge(RunContext& context, const LoadResult& result, const ServerMark& before,
+              std::uint64_t jobs) {
+  Figures figures;
+  add_load_figures(result, jobs, &figures);
+  context.server.add_figures(before, &figures);
+  const auto all = static_cast<std::int64_t>(jobs);
+  verify(context.raw(), context.queue, {.created = all, .ready = all});
+  return figures;
+}
+
 class EnqueueWorkload : public Workload {
  public:
   const char* name() const override { return "enqueue"; }
@@ -40,12 +51,7 @@ class EnqueueWorkload : public Workload {
     const ServerMark before = context.server.mark();
     enqueue_single(clients, payloads,
                    {.queue = context.queue, .jobs = jobs_, .in_flight = in_flight_}, &result);
-    Figures figures;
-    add_load_figures(result, jobs_, &figures);
-    context.server.add_figures(before, &figures);
-    const auto jobs = static_cast<std::int64_t>(jobs_);
-    verify(context.raw(), context.queue, {.created = jobs, .ready = jobs});
-    return figures;
+    return judge(context, result, before, jobs_);
   }
 
  private:
@@ -78,12 +84,7 @@ class BulkWorkload : public Workload {
                   .per_call = per_call_,
                   .connections = connections_},
                  &result);
-    Figures figures;
-    add_load_figures(result, jobs_, &figures);
-    context.server.add_figures(before, &figures);
-    const auto jobs = static_cast<std::int64_t>(jobs_);
-    verify(context.raw(), context.queue, {.created = jobs, .ready = jobs});
-    return figures;
+    return judge(context, result, before, jobs_);
   }
 
  private:
