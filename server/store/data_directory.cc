@@ -112,6 +112,11 @@ std::optional<Failure> take_lock(int lock, const std::string& path) {
   return std::nullopt;
 }
 
+std::string text_of(const StoreIdentity& identity) {
+  return std::string(kIdentityTitle) + "\nformat " + std::to_string(identity.format) + "\nid " +
+         identity.store_id + "\n";
+}
+
 std::optional<Failure> make_private(int directory, const std::string& path) {
   struct stat status {};
   if (::fstat(directory, &status) != 0) return system_failure(errno, "stat " + path);
@@ -209,14 +214,15 @@ std::variant<std::optional<StoreIdentity>, Failure> DataDirectory::read_identity
   char text[512];
   const ssize_t n = ::pread(in.get(), text, sizeof text, 0);
   if (n < 0) return system_failure(errno, "read " + path);
-  std::istringstream lines(std::string(text, static_cast<std::size_t>(n)));
+  const std::string found(text, static_cast<std::size_t>(n));
+  std::istringstream lines(found);
   std::string title;
-  std::string format_word;
-  std::string id_word;
+  std::string word;
   StoreIdentity identity;
   std::getline(lines, title);
-  if (title != kIdentityTitle || !(lines >> format_word >> identity.format) ||
-      format_word != "format" || !(lines >> id_word >> identity.store_id) || id_word != "id") {
+  lines >> word >> identity.format >> word >> identity.store_id;
+  // What is not to the letter what was once written here was not written here.
+  if (text_of(identity) != found) {
     return Failure{FailureKind::kDamage, path + " cannot be read as a store's identity"};
   }
   return std::optional(std::move(identity));
@@ -225,8 +231,7 @@ std::variant<std::optional<StoreIdentity>, Failure> DataDirectory::read_identity
 std::optional<Failure> DataDirectory::write_identity(const StoreIdentity& identity) const {
   const std::string path = file(kIdentityFile);
   const std::string draft = path + ".new";
-  const std::string text = std::string(kIdentityTitle) + "\nformat " +
-                           std::to_string(identity.format) + "\nid " + identity.store_id + "\n";
+  const std::string text = text_of(identity);
   Descriptor out(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!out.ok()) return system_failure(errno, "create " + draft);
   if (::write(out.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||

@@ -62,8 +62,8 @@ void LogReplay::ColumnFamilyLogNumberMap(const std::map<std::uint32_t, std::uint
   if (log_numbers.empty()) first_log_ = 0;
   const auto state = log_numbers.find(kStateFamily);
   state_log_ = state == log_numbers.end() ? 0 : state->second;
-  files_ = names_of(log_files(path_, first_log_));
-  look_ = look_at_logs(path_, first_log_);
+  files_ = names_of(log_files(*file_system_, path_, first_log_).paths);
+  look_ = look_at_logs(*file_system_, path_, first_log_);
 }
 
 bool LogReplay::behind_damage(std::uint64_t log_number) {
@@ -82,7 +82,7 @@ rocksdb::WalFilter::WalProcessingOption LogReplay::LogRecordFound(unsigned long 
                                                                   const std::string& file,
                                                                   const rocksdb::WriteBatch& batch,
                                                                   rocksdb::WriteBatch*, bool*) {
-  if (behind_damage(log_number)) return WalProcessingOption::kCorruptedRecord;
+  if (look_.unreadable || behind_damage(log_number)) return WalProcessingOption::kCorruptedRecord;
   if (batch.Count() == 0) return WalProcessingOption::kContinueProcessing;  // written by an open
   // What stands there of the state is in its tables. Such a log may be missing too: RocksDB deletes
   // those that no family needs, in any order, but does not note that an empty family needs none.

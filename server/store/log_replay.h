@@ -10,9 +10,11 @@
 // begun later is named as the first one needed; any other begin is a gap too.
 #pragma once
 
+#include <rocksdb/file_system.h>
 #include <rocksdb/wal_filter.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,7 +27,9 @@ namespace rota::store {
 // One open of a database; used on the opening thread only.
 class LogReplay final : public rocksdb::WalFilter {
  public:
-  explicit LogReplay(std::string database_path) : path_(std::move(database_path)) {}
+  // Reads the logs through `files`.
+  LogReplay(std::shared_ptr<rocksdb::FileSystem> files, std::string database_path)
+      : file_system_(std::move(files)), path_(std::move(database_path)) {}
   const char* Name() const override { return "rota.log_replay"; }
 
   void ColumnFamilyLogNumberMap(const std::map<std::uint32_t, std::uint64_t>& log_numbers,
@@ -45,12 +49,15 @@ class LogReplay final : public rocksdb::WalFilter {
   // What the logs look like from first_log() on.
   const std::optional<LogVerdict>& verdict() const { return look_.verdict; }
   const std::optional<LogDamage>& cut_off() const { return look_.cut_off; }
+  // The logs could not be looked at: nothing else here is to be relied on, nor is the open.
+  const std::optional<Failure>& unreadable() const { return look_.unreadable; }
 
  private:
   bool behind_damage(std::uint64_t log_number);
   bool may_be_first(std::uint64_t log_number, const rocksdb::WriteBatch& batch,
                     const std::optional<CommitRecord>& commit) const;
 
+  const std::shared_ptr<rocksdb::FileSystem> file_system_;
   const std::string path_;
   std::uint64_t first_log_ = 0;
   std::uint64_t state_log_ = 0;  // the oldest that the family of the commit records needs

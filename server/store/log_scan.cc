@@ -4,16 +4,19 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/crc32c.h"
+#include "store/rocks_failure.h"
 
 namespace rota::store {
 
 namespace {
+
+constexpr std::string_view kLogSuffix = ".log";
 
 // The log format of RocksDB: blocks of 32 KiB, in each of them records of
 //   checksum u32 | length u16 | type u8 | (recyclable types: log number u32) | data
@@ -91,23 +94,33 @@ bool begins_a_batch(const Record& record) {
 class Walk {
  public:
   // `batches`: the records are batches, and one without a change says nothing.
-  explicit Walk(bool batches = true) : batch_records_(batches) {}
+  explicit Walk(rocksdb::FileSystem& files, bool batches = true)
+      : files_(files), batch_records_(batches) {}
   void file(const std::string& path, std::uint64_t number = 0) {
+    if (unreadable_) return;
     if (!damage_) {
       number_ = number;
       batches_ = 0;
     }
-    std::ifstream in(path, std::ios::binary);
-    std::string block(kBlockBytes, '\0');
     zeros_.reset();
     cut_off_.reset();
     open_batch_.reset();
-    for (std::uint64_t begin = 0; in && !good_after_; begin += kBlockBytes) {
-      in.read(block.data(), static_cast<std::streamsize>(block.size()));
-      look_at(path, begin, std::string_view(block.data(), static_cast<std::size_t>(in.gcount())));
+    std::unique_ptr<rocksdb::FSSequentialFile> in;
+    auto status = files_.NewSequentialFile(path, rocksdb::FileOptions(), &in, nullptr);
+    std::string block(kBlockBytes, '\0');
+    bool more = status.ok();
+    for (std::uint64_t begin = 0; more && !good_after_; begin += kBlockBytes) {
+      std::size_t bytes = 0;
+      status = read_block(*in, &block, &bytes);
+      if (!status.ok()) break;
+      more = bytes == kBlockBytes;
+      look_at(path, begin, std::string_view(block.data(), bytes));
     }
+    if (!status.ok()) unreadable_ = rocks_failure(status, "read " + path);
     if (open_batch_) cut_off_ = open_batch_;
   }
+  // The first error; no file is looked at after it.
+  const std::optional<Failure>& unreadable() const { return unreadable_; }
   const std::optional<LogDamage>& damage() const { return damage_; }
   const std::optional<LogDamage>& good_after() const { return good_after_; }
   // Of the damaged file, or of the last one.
@@ -119,6 +132,22 @@ class Walk {
   const std::optional<LogDamage>& cut_off() const { return cut_off_; }
 
  private:
+  // Fewer bytes than a block: the file ends there.
+  static rocksdb::IOStatus read_block(rocksdb::FSSequentialFile& in, std::string* block,
+                                      std::size_t* bytes) {
+    while (*bytes < kBlockBytes) {
+      rocksdb::Slice piece;
+      auto status = in.Read(kBlockBytes - *bytes, rocksdb::IOOptions(), &piece,
+                            block->data() + *bytes, nullptr);
+      if (!status.ok() || piece.empty()) return status;
+      if (piece.data() != block->data() + *bytes) {
+        block->replace(*bytes, piece.size(), piece.data(), piece.size());
+      }
+      *bytes += piece.size();
+    }
+    return rocksdb::IOStatus::OK();
+  }
+
   void look_at(const std::string& path, std::uint64_t begin, std::string_view block) {
     // Zeros are the end of a file whose last pages never came to the disk, unless more follows.
     if (zeros_ && !all_zero(block)) note_damage(*std::exchange(zeros_, std::nullopt));
@@ -177,7 +206,9 @@ class Walk {
     if (!damage_) damage_ = std::move(damage);
   }
 
+  rocksdb::FileSystem& files_;
   const bool batch_records_;
+  std::optional<Failure> unreadable_;
   std::optional<LogDamage> damage_;
   std::optional<LogDamage> good_after_;
   std::optional<LogDamage> zeros_;
@@ -187,61 +218,63 @@ class Walk {
   std::uint64_t batches_ = 0;
 };
 
-std::uint64_t log_number(const std::filesystem::path& path) {
-  return std::strtoull(path.stem().c_str(), nullptr, 10);
+std::uint64_t log_number(const std::string& name) {
+  return std::strtoull(std::filesystem::path(name).stem().c_str(), nullptr, 10);
 }
 
 }  // namespace
 
-std::optional<LogDamage> find_damage_in_log(const std::string& path) {
-  Walk walk;
-  walk.file(path);
-  return walk.damage();
-}
-
-std::optional<LogDamage> find_damage_in_logs(const std::string& database_path) {
+LogPlace find_damage_in_logs(rocksdb::FileSystem& files, const std::string& database_path) {
   std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(database_path, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.rfind("MANIFEST-", 0) == 0 || entry.path().extension() == ".log") {
-      names.push_back(entry.path().string());
-    }
-  }
+  const auto status = files.GetChildren(database_path, rocksdb::IOOptions(), &names, nullptr);
+  if (!status.ok()) return {{}, rocks_failure(status, "list " + database_path)};
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
-    if (auto damage = find_damage_in_log(name)) return damage;
+    if (name.rfind("MANIFEST-", 0) != 0 && !name.ends_with(kLogSuffix)) continue;
+    Walk walk(files);
+    walk.file(database_path + "/" + name);
+    if (walk.damage() || walk.unreadable()) return {walk.damage(), walk.unreadable()};
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<LogDamage> torn_end_of(const std::string& path) {
-  Walk walk(/*batches=*/false);
+LogPlace torn_end_of(rocksdb::FileSystem& files, const std::string& path) {
+  Walk walk(files, /*batches=*/false);
   walk.file(path);
-  if (walk.good_after()) return std::nullopt;
-  return walk.damage() ? walk.damage() : walk.zeros();
+  if (walk.unreadable()) return {{}, walk.unreadable()};
+  if (walk.good_after()) return {};
+  return {walk.damage() ? walk.damage() : walk.zeros(), {}};
 }
 
-std::vector<std::string> log_files(const std::string& database_path, std::uint64_t first_log) {
-  std::vector<std::pair<std::uint64_t, std::string>> logs;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(database_path, error)) {
-    if (entry.path().extension() != ".log") continue;
-    const std::uint64_t number = log_number(entry.path());
-    if (number >= first_log) logs.emplace_back(number, entry.path().string());
+LogFiles log_files(rocksdb::FileSystem& files, const std::string& database_path,
+                   std::uint64_t first_log) {
+  LogFiles found;
+  std::vector<std::string> names;
+  const auto status = files.GetChildren(database_path, rocksdb::IOOptions(), &names, nullptr);
+  if (!status.ok()) {
+    found.failure = rocks_failure(status, "list " + database_path);
+    return found;
   }
-  std::sort(logs.begin(), logs.end());
-  std::vector<std::string> files;
-  for (auto& [number, file] : logs) files.push_back(std::move(file));
-  return files;
+  std::erase_if(names, [first_log](const std::string& name) {
+    return !name.ends_with(kLogSuffix) || log_number(name) < first_log;
+  });
+  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    return log_number(a) < log_number(b);
+  });
+  for (const std::string& name : names) found.paths.push_back(database_path + "/" + name);
+  return found;
 }
 
-LogLook look_at_logs(const std::string& database_path, std::uint64_t first_log) {
-  Walk walk;
-  for (const std::string& file : log_files(database_path, first_log)) {
-    walk.file(file, log_number(file));
-  }
+LogLook look_at_logs(rocksdb::FileSystem& files, const std::string& database_path,
+                     std::uint64_t first_log) {
   LogLook look;
+  LogFiles logs = log_files(files, database_path, first_log);
+  look.unreadable = std::move(logs.failure);
+  if (look.unreadable) return look;
+  Walk walk(files);
+  for (const std::string& file : logs.paths) walk.file(file, log_number(file));
+  look.unreadable = walk.unreadable();
+  if (look.unreadable) return look;
   look.cut_off = walk.cut_off();
   if (const auto& damage = walk.damage() ? walk.damage() : walk.zeros()) {
     look.verdict = LogVerdict{*damage, walk.number(), walk.batches(), walk.good_after()};

@@ -5,10 +5,14 @@
 // files only.
 #pragma once
 
+#include <rocksdb/file_system.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "store/failure.h"
 
 namespace rota::store {
 
@@ -17,18 +21,28 @@ struct LogDamage {
   std::uint64_t offset = 0;  // of the first physical record that fails its checksum or length
 };
 
-// A log or manifest, whose formats are the same. Nothing when every complete record is good; a
-// record cut off by the end of the file is no damage, nor are zeros up to the end of the file.
-std::optional<LogDamage> find_damage_in_log(const std::string& path);
-// The first damaged one of the manifests and logs of a database, by name.
-std::optional<LogDamage> find_damage_in_logs(const std::string& database_path);
+// What was looked for in a file, or why nothing can be said of it.
+struct LogPlace {
+  std::optional<LogDamage> damage;
+  std::optional<Failure> unreadable;
+};
+
+// The first damage of the manifests and logs of a database, by name, whose formats are the same.
+// Nothing when every complete record is good; a record cut off by the end of a file is no damage,
+// nor are zeros up to the end of a file.
+LogPlace find_damage_in_logs(rocksdb::FileSystem& files, const std::string& database_path);
 
 // Where a manifest or log ends in a damage that no whole record follows, of whatever kind it is;
 // also in zeros.
-std::optional<LogDamage> torn_end_of(const std::string& path);
+LogPlace torn_end_of(rocksdb::FileSystem& files, const std::string& path);
 
-// The logs of a database from `first_log` on, in the order in which they were written.
-std::vector<std::string> log_files(const std::string& database_path, std::uint64_t first_log);
+struct LogFiles {
+  std::vector<std::string> paths;  // in the order in which they were written
+  std::optional<Failure> failure;  // the directory could not be listed
+};
+// The logs of a database from `first_log` on.
+LogFiles log_files(rocksdb::FileSystem& files, const std::string& database_path,
+                   std::uint64_t first_log);
 
 struct LogVerdict {
   // Also zeros up to the end of the last log, which are the damage if a batch is cut off by them.
@@ -47,10 +61,14 @@ struct LogLook {
   // Where the last batch begins, or the last piece of it, when the last log ends within it: a write
   // that was under way at a crash, as a rule, which RocksDB leaves out without a word.
   std::optional<LogDamage> cut_off;
+  // A file could not be read to its end. The rest says nothing then, least of all that a damage is
+  // the end of the last batch.
+  std::optional<Failure> unreadable;
 };
 
 // The logs of a database in the order in which they were written, from `first_log` on: what is
-// older is no longer needed. Reads them whole; a file that cannot be read ends there.
-LogLook look_at_logs(const std::string& database_path, std::uint64_t first_log);
+// older is no longer needed. Reads them whole.
+LogLook look_at_logs(rocksdb::FileSystem& files, const std::string& database_path,
+                     std::uint64_t first_log);
 
 }  // namespace rota::store

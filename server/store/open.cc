@@ -117,8 +117,9 @@ class Opening {
     manifest_ = current_manifest(rocks.path);
     auto failure = open_rocks_here(rocks);
     if (!failure || failure->kind != FailureKind::kDamage || creating_) return failure;
-    const auto torn = TornManifest::find(rocks.path);
-    if (!torn) return failure;
+    std::optional<Failure> unreadable;
+    const auto torn = TornManifest::find(*file_system_, rocks.path, &unreadable);
+    if (!torn) return unreadable ? std::move(unreadable) : std::move(failure);
     return open_without_tail(*torn, rocks, std::move(*failure));
   }
 
@@ -152,7 +153,7 @@ class Opening {
   }
 
   std::optional<Failure> open_rocks_here(RocksOpenOptions rocks) {
-    rocks.replay = std::make_shared<LogReplay>(rocks.path);
+    rocks.replay = std::make_shared<LogReplay>(file_system_, rocks.path);
     std::optional<Failure> failure;
     database_ = open_rocks(rocks, file_system_, &failure);
     if (!failure) {
@@ -193,14 +194,15 @@ class Opening {
     if (!torn && !accepted(*good)) return with_choices(std::move(damage), *good);
     if (!rocks.read_only) {
       const std::string name = (torn ? "torn-after-" : "loss-after-") + std::to_string(*good);
-      const auto logs = log_files(rocks.path, first_log);
-      if (auto failure = keep_logs(directory_.path(), logs, name)) return failure;
+      auto logs = log_files(*file_system_, rocks.path, first_log);
+      if (logs.failure) return std::move(logs.failure);
+      if (auto failure = keep_logs(directory_.path(), logs.paths, name)) return failure;
       // Should this process end before the loss is dealt with, the next one is to refuse again.
       if (!torn && acked_->value() <= *good) {
         if (auto failure = acked_->write(*good + 1)) return failure;
       }
     }
-    rocks.replay = std::make_shared<LogReplay>(rocks.path);
+    rocks.replay = std::make_shared<LogReplay>(file_system_, rocks.path);
     std::optional<Failure> failure;
     database_ = open_rocks(rocks, file_system_, &failure);
     if (failure) return failure;
@@ -219,7 +221,7 @@ class Opening {
                                            std::optional<Failure>* stopped) const {
     rocks.read_only = true;
     rocks.on_fatal = nullptr;
-    rocks.replay = std::make_shared<LogReplay>(rocks.path);
+    rocks.replay = std::make_shared<LogReplay>(file_system_, rocks.path);
     const auto database = open_rocks(rocks, file_system_, stopped);
     if (!database) {
       if ((*stopped)->kind == FailureKind::kDamage) stopped->reset();

@@ -65,15 +65,20 @@ std::optional<Failure> check_current(const std::string& path) {
                  path + "/CURRENT does not name a MANIFEST file that is there"};
 }
 
-void explain_damage(const std::string& path, const DamageLogger& log, const LogReplay& replay,
-                    Failure* failure) {
+void explain_damage(rocksdb::FileSystem& files, const std::string& path, const DamageLogger& log,
+                    const LogReplay& replay, Failure* failure) {
   if (failure->kind != FailureKind::kDamage) return;
   if (!replay.gap().empty()) failure->text.append("; ").append(replay.gap());
-  if (const auto damage = find_damage_in_logs(path)) {
+  auto place = find_damage_in_logs(files, path);
+  if (place.unreadable) {
+    *failure = std::move(*place.unreadable);
+    return;
+  }
+  if (place.damage) {
     failure->text.append("; first bad record in ")
-        .append(damage->file)
+        .append(place.damage->file)
         .append(" at offset ")
-        .append(std::to_string(damage->offset));
+        .append(std::to_string(place.damage->offset));
   } else {
     // The fault may be that this one lacks its end, which RocksDB takes for a crash.
     failure->text.append("; its files are listed in ").append(current_manifest(path));
@@ -91,9 +96,10 @@ std::unique_ptr<RocksDatabase> open_rocks(const RocksOpenOptions& options,
   if (*failure) return nullptr;
   auto opened = std::make_unique<RocksDatabase>();
   opened->health = std::make_shared<Health>(options.on_fatal);
-  opened->env = rocksdb::NewCompositeEnv(watch_files(std::move(file_system), opened->health));
+  opened->env = rocksdb::NewCompositeEnv(watch_files(file_system, opened->health));
   opened->listener = std::make_shared<RocksListener>(opened->health);
-  opened->replay = options.replay ? options.replay : std::make_shared<LogReplay>(options.path);
+  opened->replay =
+      options.replay ? options.replay : std::make_shared<LogReplay>(file_system, options.path);
 
   rocksdb::DBOptions db_options =
       database_options(options.sizes, opened->env.get(), opened->listener);
@@ -121,16 +127,19 @@ std::unique_ptr<RocksDatabase> open_rocks(const RocksOpenOptions& options,
   status = options.read_only
                ? rocksdb::DB::OpenForReadOnly(db_options, options.path, descriptors, &handles, &db)
                : rocksdb::DB::Open(db_options, options.path, descriptors, &handles, &db);
-  if (!status.ok()) {
+  if (status.ok()) {
+    opened->db.reset(db);
+    opened->state = handles[0];
+    opened->payload = handles[1];
+  } else {
     *failure = rocks_failure(status, "open " + options.path);
     if (const auto first = opened->health->first()) *failure = first;
-    explain_damage(options.path, *log, *opened->replay, &**failure);
-    return nullptr;
   }
-  opened->db.reset(db);
-  opened->state = handles[0];
-  opened->payload = handles[1];
-  return opened;
+  // What RocksDB made of logs that we could not read is not known to be right.
+  if (const auto& unreadable = opened->replay->unreadable()) *failure = unreadable;
+  if (!*failure) return opened;
+  explain_damage(*file_system, options.path, *log, *opened->replay, &**failure);
+  return nullptr;
 }
 
 }  // namespace rota::store

@@ -73,12 +73,15 @@ std::string current_manifest(const std::string& database_path) {
   return database_path + "/" + name;
 }
 
-std::optional<TornManifest> TornManifest::find(const std::string& database_path) {
+std::optional<TornManifest> TornManifest::find(rocksdb::FileSystem& files,
+                                               const std::string& database_path,
+                                               std::optional<Failure>* unreadable) {
   const std::string path = current_manifest(database_path);
   if (path.empty()) return std::nullopt;
-  const auto end = torn_end_of(path);
-  if (!end) return std::nullopt;
-  return TornManifest(*end);
+  auto end = torn_end_of(files, path);
+  *unreadable = std::move(end.unreadable);
+  if (!end.damage) return std::nullopt;
+  return TornManifest(std::move(*end.damage));
 }
 
 std::shared_ptr<rocksdb::FileSystem> TornManifest::shortened(

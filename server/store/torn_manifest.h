@@ -20,8 +20,11 @@ namespace rota::store {
 
 class TornManifest {
  public:
-  // Nothing when the MANIFEST that CURRENT names is whole, or a whole record follows the damage.
-  static std::optional<TornManifest> find(const std::string& database_path);
+  // Nothing when the MANIFEST that CURRENT names is whole, or a whole record follows the damage;
+  // also, with *unreadable set, when it cannot be read to its end.
+  static std::optional<TornManifest> find(rocksdb::FileSystem& files,
+                                          const std::string& database_path,
+                                          std::optional<Failure>* unreadable);
 
   // `base` as if the file ended before the damage; the file itself stays as it is. Whether the
   // record had been synced all the same shows in an open on it that only looks: that misses a log

@@ -204,6 +204,25 @@ TEST_F(RocksOpenTest, RefusesANewerFormatInTheFile) {
   EXPECT_TRUE(mentions(failure, "newer version")) << failure.text;
 }
 
+TEST_F(RocksOpenTest, RefusesAnIdentityThatWasNotWrittenSo) {
+  make(1);
+  const std::string whole = read_file(data_ + "/store_id");
+  const auto with = [&](const std::string& format) {
+    std::string text = whole;
+    return text.replace(text.find("format 1"), 8, format);
+  };
+  for (const std::string& text :
+       {with("format -1"), with("format 01"), with("format"), with("form 1"),
+        with("format 99999999999"), whole + "x", whole + std::string(600, '\n'),
+        whole.substr(0, whole.size() - 1), std::string()}) {
+    write_file(data_ + "/store_id", text);
+    EXPECT_EQ(refused().kind, FailureKind::kDamage) << text;
+    EXPECT_EQ(read_file(data_ + "/store_id"), text) << "a refused open changes nothing";
+  }
+  write_file(data_ + "/store_id", whole);
+  EXPECT_EQ(open_ok()->last_committed(), 1U);
+}
+
 TEST_F(RocksOpenTest, RefusesANewerFormatInTheDatabase) {
   make(1);
   edit([](store::RocksDatabase& database) {

@@ -11,6 +11,7 @@
 #include "conformance/store_box.h"
 #include "conformance/store_files.h"
 #include "store/open.h"
+#include "store/rocks_open.h"
 #include "store/torn_manifest.h"
 
 namespace rota::testing {
@@ -24,6 +25,52 @@ using store::FailureKind;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+// The first file of a name with this end that is read from its begin fails behind so many bytes.
+class OneReadFails final : public rocksdb::FileSystemWrapper {
+ public:
+  OneReadFails(std::string end, std::size_t bytes)
+      : FileSystemWrapper(rocksdb::FileSystem::Default()), end_(std::move(end)), bytes_(bytes) {}
+  const char* Name() const override { return "rota.one_read_fails"; }
+  bool failed() const { return failed_; }
+
+  rocksdb::IOStatus NewSequentialFile(const std::string& name, const rocksdb::FileOptions& options,
+                                      std::unique_ptr<rocksdb::FSSequentialFile>* file,
+                                      rocksdb::IODebugContext* dbg) override {
+    auto status = target()->NewSequentialFile(name, options, file, dbg);
+    if (status.ok() && name.ends_with(end_) && !std::exchange(met_, true)) {
+      *file = std::make_unique<File>(std::move(*file), *this);
+    }
+    return status;
+  }
+
+ private:
+  class File final : public rocksdb::FSSequentialFileOwnerWrapper {
+   public:
+    File(std::unique_ptr<rocksdb::FSSequentialFile> file, OneReadFails& owner)
+        : FSSequentialFileOwnerWrapper(std::move(file)), owner_(owner) {}
+    rocksdb::IOStatus Read(std::size_t n, const rocksdb::IOOptions& options, rocksdb::Slice* result,
+                           char* scratch, rocksdb::IODebugContext* dbg) override {
+      if (read_ >= owner_.bytes_) {
+        owner_.failed_ = true;
+        *result = rocksdb::Slice();
+        return rocksdb::IOStatus::IOError("Input/output error");
+      }
+      auto status = target()->Read(n, options, result, scratch, dbg);
+      read_ += result->size();
+      return status;
+    }
+
+   private:
+    OneReadFails& owner_;
+    std::size_t read_ = 0;
+  };
+
+  const std::string end_;
+  const std::size_t bytes_;
+  bool met_ = false;
+  bool failed_ = false;
+};
 
 class RocksTornLogTest : public ::testing::Test {
  protected:
@@ -174,6 +221,20 @@ TEST_F(RocksTornLogTest, DamageBeforeAWholeBatchRefusesWithPlaceNumberAndChoices
   }
   write_file(log_, bytes_);
   expect_exactly(*open_ok().store, 40);
+}
+
+// What stands behind a place that cannot be read is not known: least of all that nothing does.
+TEST_F(RocksTornLogTest, ALogThatCannotBeReadToItsEndIsNotTakenForTorn) {
+  make(40);
+  flip_bit(log_, 130'000);  // the next batch begins in the block behind
+  const auto disk = std::make_shared<OneReadFails>(".log", 131'072);
+  const auto result = store::open_store_on(disk, options_, executor_);
+  ASSERT_TRUE(disk->failed()) << "the log was not read";
+  ASSERT_TRUE(result.failure) << "opened at batch " << result.info.recovered_seq;
+  EXPECT_EQ(result.failure->kind, FailureKind::kIo) << result.failure->text;
+  EXPECT_THAT(result.failure->text, HasSubstr(log_));
+  EXPECT_FALSE(fs::exists(data_ + "/kept_logs")) << "nothing was given up";
+  EXPECT_THAT(refused().text, HasSubstr("is whole")) << "the disk reads again: synced damage";
 }
 
 // RocksDB takes a header of zeros for padding, steps over the rest of the block, and says nothing.

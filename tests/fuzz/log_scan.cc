@@ -93,7 +93,7 @@ store::LogLook look(const std::vector<std::string>& logs) {
     std::filesystem::remove(entry.path());
   }
   for (std::size_t i = 0; i < logs.size(); ++i) scratch().write(name_of(i), logs[i]);
-  return store::look_at_logs(scratch().path(), 0);
+  return store::look_at_logs(*rocksdb::FileSystem::Default(), scratch().path(), 0);
 }
 
 std::string text_of(const std::optional<store::LogDamage>& place) {
@@ -140,7 +140,9 @@ void check_flip(const Logs& logs, const Piece& piece, std::size_t at, std::uint8
   }
   const bool follows_in_log =
       piece.batch + 1 < logs.batches && logs.first_of(piece.batch + 1).log == piece.log;
-  const auto torn = store::torn_end_of(scratch().file(name_of(piece.log)));
+  const auto torn =
+      store::torn_end_of(*rocksdb::FileSystem::Default(), scratch().file(name_of(piece.log)))
+          .damage;
   FUZZ_CHECK(torn.has_value() == !follows_in_log, "torn end " + text_of(torn));
   FUZZ_CHECK(!torn || is_at(torn, piece), text_of(torn));
 }
@@ -196,7 +198,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (input.byte() % 2 == 0) {
     const std::string bytes(input.rest());
     check_places(look({bytes, bytes.substr(bytes.size() / 2)}));
-    store::torn_end_of(scratch().file(name_of(0)));
+    store::torn_end_of(*rocksdb::FileSystem::Default(), scratch().file(name_of(0)));
   } else {
     check_batches(&input);
   }
