@@ -189,7 +189,8 @@ bool EngineImpl::retire(std::uint32_t number, JobState group, std::vector<DueRow
       damaged_row(Keyspace::kFinal, d.index_key);
     }
   }
-  std::vector<std::vector<JobView>> views(due.size());
+  std::vector<std::size_t> counts(due.size());          // jobs of the row that this slice may take
+  std::vector<std::vector<JobView>> views(due.size());  // empty where the row says enough
   std::size_t left = base::limits::kSweepRowsPerBatchMax;
   std::size_t left_to_read = final_slice_.rows();
   for (std::size_t i = 0; i < due.size(); ++i) {
@@ -197,9 +198,10 @@ bool EngineImpl::retire(std::uint32_t number, JobState group, std::vector<DueRow
     const std::size_t count =
         std::min(d.exact ? left : std::min(left, left_to_read), d.jobs.size());
     left -= count;
-    views[i].resize(count);
+    counts[i] = count;
     if (d.exact) continue;
     left_to_read -= count;
+    views[i].resize(count);
     for (std::size_t j = 0; j < count; ++j) view_job(d.jobs[j], look, &views[i][j]);
   }
   if (!look.complete()) return false;
@@ -217,11 +219,11 @@ bool EngineImpl::retire(std::uint32_t number, JobState group, std::vector<DueRow
   for (std::size_t i = 0; i < due.size(); ++i) {
     DueRow& d = due[i];
     std::size_t done = 0;
-    for (; done < views[i].size() && (d.by_age || over_count(q, group)); ++done) {
-      JobView& view = views[i][done];
+    for (; done < counts[i] && (d.by_age || over_count(q, group)); ++done) {
       const JobKey& key = d.jobs[done];
-      if (!d.exact && view.state != group) continue;
-      if (group == JobState::kDead) {
+      if (!d.exact && views[i][done].state != group) continue;
+      if (group == JobState::kDead) {  // never exact
+        JobView& view = views[i][done];
         if (view.side->ended_ms > d.ended_ms) continue;  // redriven and dead again since
         if (!gone.insert(key).second) continue;
         remove_job(take_job(key, view), JobState::kDead);
