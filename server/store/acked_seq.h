@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The witness of what was acknowledged: a small file beside the database with the number of a batch
-// that is known to be durable. It is written at most once a second and when the store closes, so it
-// lags and never leads. A database that comes back with less than it says has lost acknowledged
-// data, by whatever way: a log cut exactly between two records, or an older copy of the disk.
+// that is known to be durable. It is written once a second where there is news (witness.h) and when
+// the store closes, so it lags and never leads. A database that comes back with less than it says
+// has lost acknowledged data, by whatever way: a log cut exactly between two records, or an older
+// copy of the disk.
 #pragma once
 
 #include <optional>

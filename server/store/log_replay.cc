@@ -30,12 +30,9 @@ class FindCommit final : public rocksdb::WriteBatch::Handler {
   const std::string key_ = commit_record_key();
 };
 
-// RocksDB's default family, which every batch writes to.
-constexpr std::uint32_t kStateFamily = 0;
-
-// A batch, or the begin of an epoch, which is no batch.
+// A batch, or the begin of an epoch, which is no batch. An upgrade may write the last one again.
 bool follows(const CommitRecord& next, const CommitRecord& last) {
-  return (next.seq == last.seq + 1 && next.epoch == last.epoch) ||
+  return next == last || (next.seq == last.seq + 1 && next.epoch == last.epoch) ||
          (next.seq == last.seq && next.epoch == last.epoch + 1);
 }
 
@@ -60,8 +57,6 @@ void LogReplay::ColumnFamilyLogNumberMap(const std::map<std::uint32_t, std::uint
   first_log_ = UINT64_MAX;
   for (const auto& [family, number] : log_numbers) first_log_ = std::min(first_log_, number);
   if (log_numbers.empty()) first_log_ = 0;
-  const auto state = log_numbers.find(kStateFamily);
-  state_log_ = state == log_numbers.end() ? 0 : state->second;
   files_ = names_of(log_files(*file_system_, path_, first_log_).paths);
   look_ = look_at_logs(*file_system_, path_, first_log_);
 }
@@ -72,42 +67,39 @@ bool LogReplay::behind_damage(std::uint64_t log_number) {
   return log_number > verdict->log_number || ++batches_in_damaged_ > verdict->batches_before;
 }
 
-// The begin of an epoch stands alone, and before batch 1 there is none that could be missing.
-bool LogReplay::may_be_first(std::uint64_t log_number, const rocksdb::WriteBatch& batch,
-                             const std::optional<CommitRecord>& commit) const {
-  return log_number == state_log_ || !commit || commit->seq == 0 || batch.Count() == 1;
+// Before batch 1 there is none that could be missing.
+bool LogReplay::may_be_next(const CommitRecord& next) const {
+  if (last_) return follows(next, *last_);
+  return tables_ ? follows(next, *tables_) : next.seq == 0;
 }
 
 rocksdb::WalFilter::WalProcessingOption LogReplay::LogRecordFound(unsigned long long log_number,
                                                                   const std::string& file,
                                                                   const rocksdb::WriteBatch& batch,
                                                                   rocksdb::WriteBatch*, bool*) {
+  if (stops_at_once_) return WalProcessingOption::kStopReplay;
   if (look_.unreadable || behind_damage(log_number)) return WalProcessingOption::kCorruptedRecord;
   if (batch.Count() == 0) return WalProcessingOption::kContinueProcessing;  // written by an open
-  // What stands there of the state is in its tables. Such a log may be missing too: RocksDB deletes
-  // those that no family needs, in any order, but does not note that an empty family needs none.
-  if (log_number < state_log_) return WalProcessingOption::kContinueProcessing;
   FindCommit find;
-  if (!batch.Iterate(&find).ok()) return WalProcessingOption::kContinueProcessing;
-  if (!begun_ && !may_be_first(log_number, batch, find.found)) {
+  if (!batch.Iterate(&find).ok() || !find.found) return WalProcessingOption::kContinueProcessing;
+  const CommitRecord& next = *find.found;
+  // In the tables already. Logs that hold nothing else may be there or not, in any choice.
+  if (!last_ && tables_ && next <= *tables_) return WalProcessingOption::kContinueProcessing;
+  if (may_be_next(next)) {
+    last_ = next;
+    last_file_ = file;
+    return WalProcessingOption::kContinueProcessing;
+  }
+  if (gap_.empty() && !last_) {
     begin_is_missing_ = true;
-    gap_ = "the log before " + file +
-           " has lost what it held, or is missing: " + text_of(*find.found) +
-           " is the first in the logs (" + files_ + ")";
-    return WalProcessingOption::kCorruptedRecord;
+    gap_ = "the log before " + file + " has lost what it held, or is missing: " + text_of(next) +
+           " is the first in the logs (" + files_ + "), the tables hold " +
+           (tables_ ? "all up to " + text_of(*tables_) : "nothing before it");
+  } else if (gap_.empty()) {
+    gap_ = "batches are missing in the log: " + text_of(*last_) + ", the last in " + last_file_ +
+           ", is followed by " + text_of(next) + " in " + file;
   }
-  begun_ = true;
-  if (!find.found) return WalProcessingOption::kContinueProcessing;
-  if (last_ && !follows(*find.found, *last_)) {
-    if (gap_.empty()) {
-      gap_ = "batches are missing in the log: " + text_of(*last_) + ", the last in " + last_file_ +
-             ", is followed by " + text_of(*find.found) + " in " + file;
-    }
-    return WalProcessingOption::kCorruptedRecord;
-  }
-  last_ = find.found;
-  last_file_ = file;
-  return WalProcessingOption::kContinueProcessing;
+  return WalProcessingOption::kCorruptedRecord;
 }
 
 }  // namespace rota::store

@@ -5,9 +5,9 @@
 // of zeros for padding, which it steps over without a word. So the logs are read before they are
 // replayed, nothing behind a damage is replayed, and the batches must be numbered without a gap.
 //
-// Where the first log that is still needed has lost all it held, no number is there to be compared.
-// But an open begins a log with the begin of its epoch, which is a commit record alone, and a log
-// begun later is named as the first one needed; any other begin is a gap too.
+// The first of them must follow what the tables hold: the flush of a family notes it in the list of
+// files and then lets old logs go, so a list that lost its end, or a log that is missing, leaves a
+// hole there.
 #pragma once
 
 #include <rocksdb/file_system.h>
@@ -27,10 +27,15 @@ namespace rota::store {
 // One open of a database; used on the opening thread only.
 class LogReplay final : public rocksdb::WalFilter {
  public:
-  // Reads the logs through `files`.
-  LogReplay(std::shared_ptr<rocksdb::FileSystem> files, std::string database_path)
-      : file_system_(std::move(files)), path_(std::move(database_path)) {}
+  // Reads the logs through `files`. `tables`: the tables of both families hold all up to it;
+  // nothing when those of one hold nothing.
+  LogReplay(std::shared_ptr<rocksdb::FileSystem> files, std::string database_path,
+            std::optional<CommitRecord> tables)
+      : file_system_(std::move(files)), path_(std::move(database_path)), tables_(tables) {}
   const char* Name() const override { return "rota.log_replay"; }
+
+  // Looks at the logs and lets nothing of them be replayed.
+  void stop_at_once() { stops_at_once_ = true; }
 
   void ColumnFamilyLogNumberMap(const std::map<std::uint32_t, std::uint64_t>& log_numbers,
                                 const std::map<std::string, std::uint32_t>& ids) override;
@@ -54,17 +59,16 @@ class LogReplay final : public rocksdb::WalFilter {
 
  private:
   bool behind_damage(std::uint64_t log_number);
-  bool may_be_first(std::uint64_t log_number, const rocksdb::WriteBatch& batch,
-                    const std::optional<CommitRecord>& commit) const;
+  bool may_be_next(const CommitRecord& next) const;
 
   const std::shared_ptr<rocksdb::FileSystem> file_system_;
   const std::string path_;
+  const std::optional<CommitRecord> tables_;
   std::uint64_t first_log_ = 0;
-  std::uint64_t state_log_ = 0;  // the oldest that the family of the commit records needs
   std::string files_;
   LogLook look_;
   std::uint64_t batches_in_damaged_ = 0;
-  bool begun_ = false;
+  bool stops_at_once_ = false;
   bool begin_is_missing_ = false;
   std::optional<CommitRecord> last_;
   std::string last_file_;

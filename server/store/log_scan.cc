@@ -160,6 +160,9 @@ class Walk {
       }
       if (record.look == Look::kCutOff) {
         cut_off_ = LogDamage{path, begin + at};
+        // It is the length that is wrong when a whole batch stands behind it.
+        search(path, begin, block, at + 1);
+        if (good_after_) note_damage(*std::exchange(cut_off_, std::nullopt));
         return;
       }
       if (record.look == Look::kZeros) {
@@ -244,6 +247,14 @@ LogPlace torn_end_of(rocksdb::FileSystem& files, const std::string& path) {
   if (walk.unreadable()) return {{}, walk.unreadable()};
   if (walk.good_after()) return {};
   return {walk.damage() ? walk.damage() : walk.zeros(), {}};
+}
+
+LogPlace damage_within(rocksdb::FileSystem& files, const std::string& path) {
+  Walk walk(files, /*batches=*/false);
+  walk.file(path);
+  if (walk.unreadable()) return {{}, walk.unreadable()};
+  if (!walk.good_after()) return {};
+  return {walk.damage(), {}};
 }
 
 LogFiles log_files(rocksdb::FileSystem& files, const std::string& database_path,

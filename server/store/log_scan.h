@@ -36,6 +36,10 @@ LogPlace find_damage_in_logs(rocksdb::FileSystem& files, const std::string& data
 // also in zeros.
 LogPlace torn_end_of(rocksdb::FileSystem& files, const std::string& path);
 
+// Where one is damaged although a whole record follows. RocksDB does not see that in a length,
+// which it takes for the end of the file.
+LogPlace damage_within(rocksdb::FileSystem& files, const std::string& path);
+
 struct LogFiles {
   std::vector<std::string> paths;  // in the order in which they were written
   std::optional<Failure> failure;  // the directory could not be listed

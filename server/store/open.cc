@@ -101,7 +101,27 @@ class Opening {
       return Failure{FailureKind::kConfig,
                      "data directory " + directory_.path() + " holds no Rota store"};
     }
-    return std::nullopt;
+    return creating_ ? refuse_second_creation() : std::nullopt;
+  }
+
+  // A creation that was cut short has acknowledged nothing. Where something was, the file store_id
+  // is what is missing, and nothing may be written over the rest. Files that cannot be read say
+  // nothing here; they are met again.
+  std::optional<Failure> refuse_second_creation() const {
+    core::CommitSeq seq = 0;
+    auto witness = AckedSeq::open(directory_.file(kWitnessFile), /*create=*/false);
+    if (const auto* acked = std::get_if<AckedSeq>(&witness)) seq = acked->value();
+    if (seq == 0 && directory_.has_database()) {
+      RocksOpenOptions rocks;
+      rocks.path = directory_.database_path();
+      rocks.sizes = options_.sizes;
+      std::optional<Failure> stopped;
+      seq = last_good(rocks, &stopped).value_or(0);
+      if (stopped) return stopped;
+    }
+    if (seq == 0) return std::nullopt;
+    return damage("the file store_id is missing, but there were batches up to " +
+                  std::to_string(seq));
   }
 
   std::optional<Failure> open_database() {
@@ -115,6 +135,15 @@ class Opening {
     rocks.sizes = options_.sizes;
     rocks.on_fatal = options_.on_fatal;
     manifest_ = current_manifest(rocks.path);
+    if (!creating_ && !manifest_.empty()) {
+      auto place = damage_within(*file_system_, manifest_);
+      if (place.unreadable) return std::move(place.unreadable);
+      if (place.damage) {
+        return damage("first bad record in " + place.damage->file + " at offset " +
+                      std::to_string(place.damage->offset) +
+                      "; what follows is whole, so it had been synced");
+      }
+    }
     auto failure = open_rocks_here(rocks);
     if (!failure || failure->kind != FailureKind::kDamage || creating_) return failure;
     std::optional<Failure> unreadable;
@@ -152,8 +181,42 @@ class Opening {
     return failure->kind == FailureKind::kDamage ? std::move(damage) : std::move(failure);
   }
 
+  // What the tables hold, before anything is replayed on top of them; rocks.replay looks at the
+  // logs meanwhile. Changes nothing.
+  std::optional<Failure> look_at_tables(RocksOpenOptions rocks) {
+    rocks.read_only = true;
+    rocks.on_fatal = nullptr;
+    rocks.logs = LogMode::kNone;
+    std::optional<Failure> failure;
+    const auto database = open_rocks(rocks, file_system_, &failure);
+    if (failure) return failure;
+    std::string bytes;
+    auto status = database->get_own(store_record_key(), nullptr, &bytes);
+    const auto record = status.ok() ? decode_store_record(bytes) : std::nullopt;
+    if (status.IsNotFound()) status = rocksdb::Status::OK();
+    std::optional<CommitRecord> state;
+    std::optional<CommitRecord> payload;
+    if (status.ok()) status = database->commit_of(database->state, &state);
+    if (status.ok()) status = database->commit_of(database->payload, &payload);
+    if (!status.ok()) return rocks_failure(status, "read the commit records");
+    const bool two = !record || record->format >= kFormatOfTwoCommitRecords;
+    tables_ = two ? std::min(state, payload) : state;  // absent is the least
+    return std::nullopt;
+  }
+
   std::optional<Failure> open_rocks_here(RocksOpenOptions rocks) {
-    rocks.replay = std::make_shared<LogReplay>(file_system_, rocks.path);
+    if (!creating_) {
+      rocks.replay = std::make_shared<LogReplay>(file_system_, rocks.path, std::nullopt);
+      if (auto failure = look_at_tables(rocks)) return failure;
+      // RocksDB takes a wrong length for the end of the log and would go on without a word.
+      const auto& verdict = rocks.replay->verdict();
+      if (verdict && verdict->good_after) {
+        return open_up_to_damage(
+            rocks, damage("first bad record in " + verdict->damage.file + " at offset " +
+                          std::to_string(verdict->damage.offset)));
+      }
+    }
+    rocks.replay = std::make_shared<LogReplay>(file_system_, rocks.path, tables_);
     std::optional<Failure> failure;
     database_ = open_rocks(rocks, file_system_, &failure);
     if (!failure) {
@@ -202,7 +265,7 @@ class Opening {
         if (auto failure = acked_->write(*good + 1)) return failure;
       }
     }
-    rocks.replay = std::make_shared<LogReplay>(file_system_, rocks.path);
+    rocks.replay = std::make_shared<LogReplay>(file_system_, rocks.path, tables_);
     std::optional<Failure> failure;
     database_ = open_rocks(rocks, file_system_, &failure);
     if (failure) return failure;
@@ -221,7 +284,7 @@ class Opening {
                                            std::optional<Failure>* stopped) const {
     rocks.read_only = true;
     rocks.on_fatal = nullptr;
-    rocks.replay = std::make_shared<LogReplay>(file_system_, rocks.path);
+    rocks.replay = std::make_shared<LogReplay>(file_system_, rocks.path, tables_);
     const auto database = open_rocks(rocks, file_system_, stopped);
     if (!database) {
       if ((*stopped)->kind == FailureKind::kDamage) stopped->reset();
@@ -232,12 +295,18 @@ class Opening {
     return good;
   }
 
+  // How far the database has come; nothing when that cannot be read, or when its families differ,
+  // of which one has then lost something.
   static std::optional<core::CommitSeq> last_commit(const RocksDatabase& database) {
     std::string bytes;
-    if (!database.get_own(commit_record_key(), nullptr, &bytes).ok()) return std::nullopt;
-    const auto commit = decode_commit_record(bytes);
-    if (!commit) return std::nullopt;
-    return commit->seq;
+    if (!database.get_own(store_record_key(), nullptr, &bytes).ok()) return std::nullopt;
+    const auto record = decode_store_record(bytes);
+    std::optional<CommitRecord> state;
+    std::optional<CommitRecord> payload;
+    if (!record || !database.commit_of(database.state, &state).ok() || !state) return std::nullopt;
+    if (record->format < kFormatOfTwoCommitRecords) return state->seq;
+    if (!database.commit_of(database.payload, &payload).ok()) return std::nullopt;
+    return payload == state ? std::optional(state->seq) : std::nullopt;
   }
 
   // The witness may be a second old, so an acknowledged batch that a disk cut off looks alike.
@@ -286,12 +355,19 @@ class Opening {
     if (!status.ok()) return rocks_failure(status, "read the store record");
     const auto record = decode_store_record(bytes);
     if (!record) return damage("the store record fails its checksum");
-    status = database_->get_own(commit_record_key(), nullptr, &bytes);
+    std::optional<CommitRecord> commit;
+    std::optional<CommitRecord> payload;
+    status = database_->commit_of(database_->state, &commit);
+    if (status.ok()) status = database_->commit_of(database_->payload, &payload);
     if (!status.ok()) return rocks_failure(status, "read the commit record");
-    const auto commit = decode_commit_record(bytes);
-    if (!commit) return damage("the commit record fails its checksum");
+    if (!commit) return damage("the database has a store record but no commit record");
     record_ = *record;
     commit_ = *commit;
+    if (record_.format >= kFormatOfTwoCommitRecords && payload != commit) {
+      const std::string other = payload ? "batch " + std::to_string(payload->seq) : "no batch";
+      return damage("what is stored of payloads ends at " + other + ", the rest at batch " +
+                    std::to_string(commit_.seq) + logs_text());
+    }
     if (expected_seq_ && commit_.seq != *expected_seq_) {
       return damage("the database ends at batch " + std::to_string(commit_.seq) +
                     ", the logs are good up to batch " + std::to_string(*expected_seq_));
@@ -375,6 +451,7 @@ class Opening {
   StoreRecord record_;
   CommitRecord commit_;
   std::optional<AckedSeq> acked_;
+  std::optional<CommitRecord> tables_;           // both families hold all up to it
   std::optional<core::CommitSeq> expected_seq_;  // of a log that was not replayed to its end
   bool loss_accepted_ = false;
   std::string torn_log_;

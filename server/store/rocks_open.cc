@@ -35,12 +35,24 @@ rocksdb::Status RocksDatabase::put_own(
     std::initializer_list<std::pair<std::string, std::string>> records) {
   rocksdb::WriteBatch batch;
   for (const auto& [key, value] : records) {
-    const rocksdb::Status status = batch.Put(state, key, value);
+    rocksdb::Status status = batch.Put(state, key, value);
+    if (status.ok() && key == commit_record_key()) status = batch.Put(payload, key, value);
     if (!status.ok()) return status;
   }
   rocksdb::WriteOptions options;
   options.sync = true;
   return db->Write(options, &batch);
+}
+
+rocksdb::Status RocksDatabase::commit_of(rocksdb::ColumnFamilyHandle* family,
+                                         std::optional<CommitRecord>* commit) const {
+  commit->reset();
+  std::string bytes;
+  rocksdb::Status status = db->Get(rocksdb::ReadOptions(), family, commit_record_key(), &bytes);
+  if (status.IsNotFound()) return rocksdb::Status::OK();
+  if (!status.ok()) return status;
+  *commit = decode_commit_record(bytes);
+  return *commit ? status : rocksdb::Status::Corruption("the commit record fails its checksum");
 }
 
 bool RocksDatabase::has_rows() const {
@@ -98,14 +110,20 @@ std::unique_ptr<RocksDatabase> open_rocks(const RocksOpenOptions& options,
   opened->health = std::make_shared<Health>(options.on_fatal);
   opened->env = rocksdb::NewCompositeEnv(watch_files(file_system, opened->health));
   opened->listener = std::make_shared<RocksListener>(opened->health);
-  opened->replay =
-      options.replay ? options.replay : std::make_shared<LogReplay>(file_system, options.path);
+  opened->replay = options.replay
+                       ? options.replay
+                       : std::make_shared<LogReplay>(file_system, options.path, std::nullopt);
 
   rocksdb::DBOptions db_options =
       database_options(options.sizes, opened->env.get(), opened->listener);
-  db_options.wal_filter = opened->replay.get();
+  if (options.replay) db_options.wal_filter = opened->replay.get();
   if (options.logs == LogMode::kUpToDamage) {
     db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  }
+  if (options.logs == LogMode::kNone) {
+    opened->replay->stop_at_once();
+    db_options.wal_filter = opened->replay.get();
+    db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
   }
   db_options.create_if_missing = options.create && !options.read_only;
   db_options.create_missing_column_families = db_options.create_if_missing;
@@ -133,6 +151,8 @@ std::unique_ptr<RocksDatabase> open_rocks(const RocksOpenOptions& options,
     opened->payload = handles[1];
   } else {
     *failure = rocks_failure(status, "open " + options.path);
+    // The list of files lacks what the creation wrote there.
+    if (status.IsInvalidArgument() && !options.create) (*failure)->kind = FailureKind::kDamage;
     if (const auto first = opened->health->first()) *failure = first;
   }
   // What RocksDB made of logs that we could not read is not known to be right.

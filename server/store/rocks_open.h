@@ -36,8 +36,11 @@ struct RocksDatabase {
   // The value of one of the store's own keys (store_record.h), at a snapshot or now.
   rocksdb::Status get_own(const std::string& key, const rocksdb::Snapshot* snapshot,
                           std::string* value) const;
-  // All of them or none; synced.
+  // All of them or none; synced. A commit record goes to both families.
   rocksdb::Status put_own(std::initializer_list<std::pair<std::string, std::string>> records);
+  // How far a family has come; absent when it has no record. Corruption: it cannot be read as one.
+  rocksdb::Status commit_of(rocksdb::ColumnFamilyHandle* family,
+                            std::optional<CommitRecord>* commit) const;
   bool has_rows() const;
 };
 
@@ -45,6 +48,7 @@ struct RocksDatabase {
 enum class LogMode {
   kStrict,      // the open is refused; a last batch cut off by the end of the file is left out
   kUpToDamage,  // what stands before the damage is replayed, all behind it is left out
+  kNone,        // read-only: nothing is replayed, the tables alone are seen
 };
 
 struct RocksOpenOptions {
@@ -54,7 +58,8 @@ struct RocksOpenOptions {
   LogMode logs = LogMode::kStrict;
   StoreSizes sizes;
   FatalFn on_fatal;
-  // Is told of every batch of the logs; also when the open fails. Unset: one of its own.
+  // Is told of every batch of the logs; also when the open fails. Unset: the logs are replayed as
+  // RocksDB understands them.
   std::shared_ptr<LogReplay> replay;
 };
 

@@ -23,7 +23,6 @@ namespace {
 constexpr std::size_t kProtectionBytes = 8;        // per key, from here to the memtable
 constexpr std::size_t kKeepBatchBytes = 4U << 20;  // a larger write batch is given back
 constexpr std::size_t kQuickGetsMax = 8;           // read in place: a thread hop costs as much
-constexpr auto kWitnessInterval = std::chrono::seconds(1);
 
 rocksdb::WriteBatch new_write_batch() { return rocksdb::WriteBatch(0, 0, kProtectionBytes, 0); }
 
@@ -45,7 +44,6 @@ class SnapshotGuard {
 RocksStore::RocksStore(Parts parts, core::Executor& executor)
     : directory_(std::move(parts.directory)),
       database_(std::move(parts.database)),
-      acked_(std::move(parts.acked)),
       read_only_(parts.read_only),
       epoch_(parts.commit.epoch),
       incarnation_(parts.record.incarnation),
@@ -53,9 +51,18 @@ RocksStore::RocksStore(Parts parts, core::Executor& executor)
       submitted_(parts.commit.seq),
       committed_(parts.commit.seq),
       write_batch_(new_write_batch()),
-      witnessed_at_(Clock::now()),
       lower_witness_(parts.lower_witness),
-      space_(std::move(parts.space)) {}
+      space_(std::move(parts.space)) {
+  if (read_only_) return;
+  Witness::Hooks hooks;
+  hooks.committed = [this] { return committed_.load(); };
+  // The batches are durable already, so a failure here takes nothing back; but a disk that refuses
+  // this sync is not to be trusted with the next.
+  hooks.failed = [this](Failure failure) { database_->health->fail(std::move(failure)); };
+  // Without ballast a store works as well; the next open says so if it still cannot be made.
+  hooks.each_second = [this] { (void)space_.tend_ballast(); };
+  witness_ = std::make_unique<Witness>(std::move(parts.acked), std::move(hooks));
+}
 
 RocksStore::~RocksStore() = default;
 
@@ -86,7 +93,9 @@ void RocksStore::run_commit(const Batch& batch, CommitSeq seq, const CommitFn& d
       commit_bytes_ += batch.bytes();
       ++commits_;
       committed_.store(seq);
-      witness(seq);
+      if (std::exchange(lower_witness_, false)) {
+        if (auto failure = witness_->lower(seq)) health.fail(std::move(*failure));
+      }
       done(seq, Outcome::kCommitted, {});
       return;
     }
@@ -112,26 +121,16 @@ rocksdb::Status RocksStore::write(const Batch& batch, CommitSeq seq) {
     }
     if (!status.ok()) return status;
   }
-  status =
-      write_batch_.Put(database_->state, commit_record_key(), encode(CommitRecord{seq, epoch_}));
-  if (!status.ok()) return status;
+  const std::string commit = encode(CommitRecord{seq, epoch_});
+  for (rocksdb::ColumnFamilyHandle* family : {database_->state, database_->payload}) {
+    status = write_batch_.Put(family, commit_record_key(), commit);
+    if (!status.ok()) return status;
+  }
   rocksdb::WriteOptions options;
   options.sync = true;  // nothing switches this off
   status = database_->db->Write(options, &write_batch_);
   if (write_batch_.GetDataSize() > kKeepBatchBytes) write_batch_ = new_write_batch();
   return status;
-}
-
-// The batch is durable already, so a failure here takes nothing back; but a disk that refuses this
-// sync is not to be trusted with the next.
-void RocksStore::witness(CommitSeq seq) {
-  const auto now = Clock::now();
-  if (now - witnessed_at_ < kWitnessInterval && !lower_witness_) return;
-  witnessed_at_ = now;
-  auto failure = std::exchange(lower_witness_, false) ? acked_.lower(seq) : acked_.write(seq);
-  if (failure) return database_->health->fail(std::move(*failure));
-  // Without ballast a store works as well; the next open says so if it still cannot be made.
-  (void)space_.tend_ballast();
 }
 
 void RocksStore::read(core::ReadSpec spec, ReadFn done) {
@@ -275,9 +274,12 @@ Pressure RocksStore::pressure() const {
 
 void RocksStore::close() {
   if (database_ == nullptr) return;
-  if (!read_only_ && !lower_witness_ && !database_->health->failed()) {
-    if (auto failure = acked_.write(committed_.load())) {
-      database_->health->fail(std::move(*failure));
+  if (witness_) {
+    witness_->end();
+    if (!lower_witness_ && !database_->health->failed()) {
+      if (auto failure = witness_->close(committed_.load())) {
+        database_->health->fail(std::move(*failure));
+      }
     }
   }
   rocksdb::CancelAllBackgroundWork(database_->db.get(), /*wait=*/true);

@@ -10,11 +10,11 @@
 #include <string>
 
 #include "core/store.h"
-#include "store/acked_seq.h"
 #include "store/data_directory.h"
 #include "store/rocks_open.h"
 #include "store/space_watch.h"
 #include "store/store_record.h"
+#include "store/witness.h"
 
 namespace rota::store {
 
@@ -55,7 +55,6 @@ class RocksStore final : public core::ShardStore {
 
   void run_commit(const core::Batch& batch, core::CommitSeq seq, const CommitFn& done);
   rocksdb::Status write(const core::Batch& batch, core::CommitSeq seq);
-  void witness(core::CommitSeq seq);
   rocksdb::Status read_at(const rocksdb::Snapshot* snapshot, const core::ReadSpec& spec,
                           core::ReadResult* result) const;
   rocksdb::Status get_values(const rocksdb::Snapshot* snapshot, const core::ReadSpec& spec,
@@ -66,7 +65,6 @@ class RocksStore final : public core::ShardStore {
 
   DataDirectory directory_;  // the lock goes last
   std::unique_ptr<RocksDatabase> database_;
-  AckedSeq acked_;
   const bool read_only_;
   const core::Epoch epoch_;
   const std::uint32_t incarnation_;
@@ -75,7 +73,6 @@ class RocksStore final : public core::ShardStore {
   core::CommitSeq submitted_;  // the calling thread's
   std::atomic<core::CommitSeq> committed_;
   rocksdb::WriteBatch write_batch_;  // the executor's, kept for its memory
-  Clock::time_point witnessed_at_;
   bool lower_witness_;
 
   std::atomic<std::uint64_t> commits_{0};
@@ -83,6 +80,7 @@ class RocksStore final : public core::ShardStore {
   std::atomic<std::uint64_t> last_commit_us_{0};
   mutable std::atomic<std::uint64_t> largest_scan_{0};
   mutable SpaceWatch space_;
+  std::unique_ptr<Witness> witness_;  // null when read-only; ends before what it uses
 };
 
 }  // namespace rota::store

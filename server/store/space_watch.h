@@ -35,7 +35,7 @@ class SpaceWatch {
   core::Pressure pressure(std::uint64_t flushes);
 
   // Makes the ballast when there is room for it above the soft limit. For the open, and from then
-  // on once a second by the thread that commits. Says why when it cannot be made, once; it is not
+  // on once a second by one thread. Says why when it cannot be made, once; it is not
   // tried again.
   std::optional<Failure> tend_ballast();
 

@@ -3,6 +3,7 @@
 // The store's own two records, kept in the database under kOwnTag, and the format version.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,7 +30,10 @@ namespace rota::store {
 //    n to n + 2 runs both steps.
 // 4. Add a data directory written by the last release to the tests, and a test that opens it.
 // 5. Say in CHANGELOG.md that going back needs the backup made before the upgrade.
-inline constexpr std::uint32_t kStoreFormat = 1;
+//
+// 2: the commit record stands in both column families.
+inline constexpr std::uint32_t kStoreFormat = 2;
+inline constexpr std::uint32_t kFormatOfTwoCommitRecords = 2;
 
 // What identifies a store. Written at creation and by upgrades.
 struct StoreRecord {
@@ -40,10 +44,12 @@ struct StoreRecord {
 std::string encode(const StoreRecord& record);
 std::optional<StoreRecord> decode_store_record(std::string_view bytes);
 
-// How far the store has come. Rewritten in every batch.
+// How far the store has come: a batch, or the begin of an epoch, which is no batch. Rewritten with
+// each of the two, in both column families: their tables and logs can lose their ends apart.
 struct CommitRecord {
   core::CommitSeq seq = 0;
   core::Epoch epoch = 0;
+  auto operator<=>(const CommitRecord&) const = default;  // the order in which they were written
 };
 std::string encode(const CommitRecord& record);
 std::optional<CommitRecord> decode_commit_record(std::string_view bytes);

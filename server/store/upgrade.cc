@@ -14,8 +14,19 @@ struct UpgradeStep {
   std::optional<Failure> (*run)(RocksDatabase& database);
 };
 
-// Format 1 is the first one, so no step exists yet.
-const std::vector<UpgradeStep> kUpgrades = {};
+// 1 to 2: the commit record goes to both families. It must reach a table of the second one before
+// the new format is stored: what a table without it holds cannot be told.
+std::optional<Failure> second_commit_record(RocksDatabase& database) {
+  std::optional<CommitRecord> commit;
+  auto status = database.commit_of(database.state, &commit);
+  if (status.ok() && !commit) status = rocksdb::Status::Corruption("there is no commit record");
+  if (status.ok()) status = database.put_own({{commit_record_key(), encode(*commit)}});
+  if (status.ok()) status = database.db->Flush(rocksdb::FlushOptions(), database.payload);
+  if (!status.ok()) return rocks_failure(status, "store the second commit record");
+  return std::nullopt;
+}
+
+const std::vector<UpgradeStep> kUpgrades = {{1, second_commit_record}};
 
 const UpgradeStep* step_from(std::uint32_t format) {
   for (const UpgradeStep& step : kUpgrades) {

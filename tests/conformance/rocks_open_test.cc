@@ -8,12 +8,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
+#include <thread>
 
 #include "conformance/fault_file_system.h"
 #include "conformance/store_box.h"
 #include "conformance/store_files.h"
+#include "store/acked_seq.h"
 #include "store/rocks_key.h"
 #include "store/rocks_open.h"
 #include "store/rocks_options.h"
@@ -152,6 +155,7 @@ TEST_F(RocksOpenTest, FinishesACreationThatWasCutShort) {
     rocksdb::WriteOptions options;
     ASSERT_TRUE(database.db->Delete(options, database.state, store::store_record_key()).ok());
     ASSERT_TRUE(database.db->Delete(options, database.state, store::commit_record_key()).ok());
+    ASSERT_TRUE(database.db->Delete(options, database.payload, store::commit_record_key()).ok());
   });
   make(3);
   EXPECT_EQ(open_ok()->last_committed(), 3U);
@@ -196,11 +200,11 @@ TEST_F(RocksOpenTest, AWitnessTornInACreationIsWrittenAnew) {
 TEST_F(RocksOpenTest, RefusesANewerFormatInTheFile) {
   make(1);
   std::string identity = read_file(data_ + "/store_id");
-  identity.replace(identity.find("format 1"), 8, "format 2");
+  identity.replace(identity.find("format 2"), 8, "format 3");
   write_file(data_ + "/store_id", identity);
   const Failure failure = refused();
   EXPECT_EQ(failure.kind, FailureKind::kConfig);
-  EXPECT_TRUE(mentions(failure, "format 2")) << failure.text;
+  EXPECT_TRUE(mentions(failure, "format 3")) << failure.text;
   EXPECT_TRUE(mentions(failure, "newer version")) << failure.text;
 }
 
@@ -209,10 +213,10 @@ TEST_F(RocksOpenTest, RefusesAnIdentityThatWasNotWrittenSo) {
   const std::string whole = read_file(data_ + "/store_id");
   const auto with = [&](const std::string& format) {
     std::string text = whole;
-    return text.replace(text.find("format 1"), 8, format);
+    return text.replace(text.find("format 2"), 8, format);
   };
   for (const std::string& text :
-       {with("format -1"), with("format 01"), with("format"), with("form 1"),
+       {with("format -1"), with("format 02"), with("format"), with("form 2"),
         with("format 99999999999"), whole + "x", whole + std::string(600, '\n'),
         whole.substr(0, whole.size() - 1), std::string()}) {
     write_file(data_ + "/store_id", text);
@@ -235,7 +239,7 @@ TEST_F(RocksOpenTest, RefusesANewerFormatInTheDatabase) {
   });
   const Failure failure = refused();
   EXPECT_EQ(failure.kind, FailureKind::kConfig);
-  EXPECT_TRUE(mentions(failure, "format 8")) << failure.text;
+  EXPECT_TRUE(mentions(failure, "format 9")) << failure.text;
 }
 
 TEST_F(RocksOpenTest, RefusesAnOlderFormatThatNoStepUpgrades) {
@@ -250,7 +254,96 @@ TEST_F(RocksOpenTest, RefusesAnOlderFormatThatNoStepUpgrades) {
   const Failure failure = refused();
   EXPECT_EQ(failure.kind, FailureKind::kConfig);
   EXPECT_TRUE(mentions(failure, "cannot upgrade")) << failure.text;
-  EXPECT_NE(read_file(data_ + "/store_id").find("format 1"), std::string::npos);
+  EXPECT_NE(read_file(data_ + "/store_id").find("format 2"), std::string::npos);
+}
+
+TEST_F(RocksOpenTest, UpgradesAStoreWithOneCommitRecord) {
+  make(3);
+  const auto make_it_old = [&](std::uint32_t format_in_file) {
+    edit([](store::RocksDatabase& database) {
+      std::string bytes;
+      ASSERT_TRUE(database.get_own(store::store_record_key(), nullptr, &bytes).ok());
+      auto record = store::decode_store_record(bytes);
+      record->format = 1;
+      rocksdb::WriteBatch batch;
+      ASSERT_TRUE(batch.Delete(database.payload, store::commit_record_key()).ok());
+      ASSERT_TRUE(
+          batch.Put(database.state, store::store_record_key(), store::encode(*record)).ok());
+      ASSERT_TRUE(database.db->Write(rocksdb::WriteOptions(), &batch).ok());
+    });
+    std::string identity = read_file(data_ + "/store_id");
+    identity.replace(identity.find("format 2"), 8, "format " + std::to_string(format_in_file));
+    write_file(data_ + "/store_id", identity);
+  };
+  make_it_old(1);
+  options_.read_only = true;
+  EXPECT_TRUE(mentions(refused(), "a check does not upgrade it"));
+  options_.read_only = false;
+  make(2);         // on top of the three
+  make_it_old(2);  // the upgrade had begun when it crashed
+  auto store = open_ok();
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->last_committed(), 5U);
+  store = nullptr;
+  EXPECT_NE(read_file(data_ + "/store_id").find("format 2"), std::string::npos);
+  edit([](store::RocksDatabase& database) {
+    std::optional<store::CommitRecord> state;
+    std::optional<store::CommitRecord> payload;
+    ASSERT_TRUE(database.commit_of(database.state, &state).ok());
+    ASSERT_TRUE(database.commit_of(database.payload, &payload).ok());
+    EXPECT_TRUE(payload);
+    EXPECT_EQ(state, payload);
+  });
+  EXPECT_EQ(open_ok()->last_committed(), 5U);
+}
+
+// Whoever lost the identity, or more, has a store to be restored, not an empty one to begin with.
+TEST_F(RocksOpenTest, MakesNoNewStoreBesideWhatIsLeftOfOne) {
+  make(3);
+  const auto names = [&] {
+    std::vector<std::string> all;
+    for (const auto& entry : fs::recursive_directory_iterator(data_)) {
+      if (entry.path().filename().string().rfind("LOG", 0) == 0) continue;  // RocksDB's messages
+      all.push_back(entry.path().string() + " " +
+                    (entry.is_regular_file() ? read_file(entry.path()) : std::string()));
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  const auto expect_refused_untouched = [&] {
+    const auto before = names();
+    const Failure failure = refused();
+    EXPECT_EQ(failure.kind, FailureKind::kDamage) << failure.text;
+    EXPECT_TRUE(mentions(failure, "store_id is missing")) << failure.text;
+    EXPECT_EQ(names(), before) << "a refused open changes nothing";
+  };
+  fs::rename(data_ + "/store_id", directory_ / "store_id");
+  expect_refused_untouched();
+  fs::rename(data_ + "/acked_seq", directory_ / "acked_seq");
+  expect_refused_untouched();
+  fs::rename(directory_ / "acked_seq", data_ + "/acked_seq");
+  fs::rename(data_ + "/db", directory_ / "db");
+  expect_refused_untouched();
+  fs::rename(directory_ / "db", data_ + "/db");
+  fs::rename(directory_ / "store_id", data_ + "/store_id");
+  EXPECT_EQ(open_ok()->last_committed(), 3U);
+}
+
+// A consumer that stops right after the last acknowledgement leaves no more news for a commit.
+TEST_F(RocksOpenTest, TheWitnessFollowsWithinASecondWhenNothingMoreIsCommitted) {
+  auto store = open_ok();
+  ASSERT_NE(store, nullptr);
+  Driver driver(*store);
+  ASSERT_EQ(driver.commit([](core::Batch& b) { b.put(Keyspace::kJob, "a", "v"); }),
+            Outcome::kCommitted);
+  core::CommitSeq seen = 0;
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (seen == 0 && std::chrono::steady_clock::now() < give_up) {
+    auto witness = store::AckedSeq::open(data_ + "/acked_seq", /*create=*/false);
+    if (const auto* acked = std::get_if<store::AckedSeq>(&witness)) seen = acked->value();
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(seen, 1U);
 }
 
 TEST_F(RocksOpenTest, RefusesMixedCopies) {

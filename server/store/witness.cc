@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/witness.h"
+
+#include <pthread.h>
+
+#include <chrono>
+#include <utility>
+
+namespace rota::store {
+
+namespace {
+constexpr auto kInterval = std::chrono::milliseconds(900);  // with the sync within the second
+}  // namespace
+
+Witness::Witness(AckedSeq acked, Hooks hooks)
+    : acked_(std::move(acked)), hooks_(std::move(hooks)), thread_([this] { run(); }) {
+  pthread_setname_np(thread_.native_handle(), "rota-witness");
+}
+
+Witness::~Witness() { end(); }
+
+std::optional<Failure> Witness::lower(core::CommitSeq seq) {
+  std::lock_guard lock(mutex_);
+  return acked_.lower(seq);
+}
+
+void Witness::end() {
+  if (!thread_.joinable()) return;
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+std::optional<Failure> Witness::close(core::CommitSeq seq) {
+  end();
+  return acked_.write(seq);
+}
+
+void Witness::run() {
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, kInterval, [this] { return ending_; })) {
+    const core::CommitSeq seq = hooks_.committed();
+    // Less than is written there: batches were given up, and lower() comes with the first new one.
+    if (seq > acked_.value()) {
+      if (auto failure = acked_.write(seq)) {
+        lock.unlock();
+        return hooks_.failed(std::move(*failure));
+      }
+    }
+    hooks_.each_second();
+  }
+}
+
+}  // namespace rota::store
