@@ -158,7 +158,7 @@ std::optional<Stop> Server::note_open(const store::StoreInfo& info) {
   log::warn("loss accepted",
             {{"last_batch", info.recovered_seq}, {"incarnation", store_->incarnation()}});
   executor_.set_prefer_inline(true);
-  if (const auto jumped = jump_tokens(*store_); !jumped) {
+  if (const auto jumped = jump_numbers(*store_); !jumped) {
     return Stop{kExitIo, jumped.error().message};
   }
   return std::nullopt;

@@ -105,7 +105,7 @@ base::Result<bool> EngineImpl::load(const ShardStore& store, Now now) {
       queue_numbers_[{q->queue.name_space, q->queue.name}] = q->queue.number;
       const std::uint32_t number = q->queue.number;
       queues_[number] = std::move(q);
-    } else if (tag == 'c' && key.size() == 5) {
+    } else if (keys::is_queue_counters(key)) {
       model::QueueCounters c;
       if (!model::decode(value, &c)) {
         fault = undecodable(Keyspace::kQueueState, key);

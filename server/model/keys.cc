@@ -45,6 +45,7 @@ std::string overdue_grant(std::uint64_t number) { return tagged_u64('g', number)
 
 std::string queue_settings(std::uint32_t queue) { return tagged_u32('q', queue); }
 std::string queue_counters(std::uint32_t queue) { return tagged_u32('c', queue); }
+bool is_queue_counters(std::string_view key) { return key.size() == 5 && key.front() == 'c'; }
 
 std::string queue_dropped(std::uint32_t queue) { return tagged_u32('d', queue); }
 

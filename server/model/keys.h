@@ -40,6 +40,7 @@ std::string operation(std::uint64_t number);
 std::string overdue_grant(std::uint64_t number);
 std::string queue_settings(std::uint32_t queue);
 std::string queue_counters(std::uint32_t queue);
+bool is_queue_counters(std::string_view key);
 std::string queue_dropped(std::uint32_t queue);
 std::string grant(std::uint64_t number);
 

@@ -12,6 +12,9 @@
 
 namespace rota::store {
 
+// What begins so holds nothing that was acknowledged: the newest four of such folders are kept.
+inline constexpr char kTornPrefix[] = "torn-";
+
 // Links the logs into kept_logs/NAME below the data directory, whose file system they share;
 // RocksDB removes its own names of them and never writes them again. A folder of that name is
 // replaced. Durable when it returns nothing.

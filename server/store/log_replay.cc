@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace rota::store {
@@ -54,6 +55,7 @@ std::string names_of(const std::vector<std::string>& files) {
 
 void LogReplay::ColumnFamilyLogNumberMap(const std::map<std::uint32_t, std::uint64_t>& log_numbers,
                                          const std::map<std::string, std::uint32_t>&) {
+  if (std::exchange(looked_, true)) return;
   first_log_ = UINT64_MAX;
   for (const auto& [family, number] : log_numbers) first_log_ = std::min(first_log_, number);
   if (log_numbers.empty()) first_log_ = 0;

@@ -27,15 +27,19 @@ namespace rota::store {
 // One open of a database; used on the opening thread only.
 class LogReplay final : public rocksdb::WalFilter {
  public:
-  // Reads the logs through `files`. `tables`: the tables of both families hold all up to it;
-  // nothing when those of one hold nothing.
-  LogReplay(std::shared_ptr<rocksdb::FileSystem> files, std::string database_path,
-            std::optional<CommitRecord> tables)
-      : file_system_(std::move(files)), path_(std::move(database_path)), tables_(tables) {}
+  // Reads the logs through `files`.
+  LogReplay(std::shared_ptr<rocksdb::FileSystem> files, std::string database_path)
+      : file_system_(std::move(files)), path_(std::move(database_path)) {}
   const char* Name() const override { return "rota.log_replay"; }
 
-  // Looks at the logs and lets nothing of them be replayed.
+  // In the next open the logs are looked at, and nothing of them is replayed.
   void stop_at_once() { stops_at_once_ = true; }
+  // In the next open what comes after `tables` is replayed: the tables of both families hold all up
+  // to there; nothing when those of one hold nothing. The logs are not looked at once more.
+  void go_on_after(std::optional<CommitRecord> tables) {
+    tables_ = tables;
+    stops_at_once_ = false;
+  }
 
   void ColumnFamilyLogNumberMap(const std::map<std::uint32_t, std::uint64_t>& log_numbers,
                                 const std::map<std::string, std::uint32_t>& ids) override;
@@ -63,12 +67,13 @@ class LogReplay final : public rocksdb::WalFilter {
 
   const std::shared_ptr<rocksdb::FileSystem> file_system_;
   const std::string path_;
-  const std::optional<CommitRecord> tables_;
+  std::optional<CommitRecord> tables_;
   std::uint64_t first_log_ = 0;
   std::string files_;
   LogLook look_;
   std::uint64_t batches_in_damaged_ = 0;
   bool stops_at_once_ = false;
+  bool looked_ = false;
   bool begin_is_missing_ = false;
   std::optional<CommitRecord> last_;
   std::string last_file_;

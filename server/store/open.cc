@@ -135,15 +135,6 @@ class Opening {
     rocks.sizes = options_.sizes;
     rocks.on_fatal = options_.on_fatal;
     manifest_ = current_manifest(rocks.path);
-    if (!creating_ && !manifest_.empty()) {
-      auto place = damage_within(*file_system_, manifest_);
-      if (place.unreadable) return std::move(place.unreadable);
-      if (place.damage) {
-        return damage("first bad record in " + place.damage->file + " at offset " +
-                      std::to_string(place.damage->offset) +
-                      "; what follows is whole, so it had been synced");
-      }
-    }
     auto failure = open_rocks_here(rocks);
     if (!failure || failure->kind != FailureKind::kDamage || creating_) return failure;
     std::optional<Failure> unreadable;
@@ -166,7 +157,7 @@ class Opening {
       database_.reset();
     }
     if (!failure && !options_.read_only) {
-      failure = keep_logs(directory_.path(), {torn.file()}, "torn-manifest");
+      failure = keep_logs(directory_.path(), {torn.file()}, kTornPrefix + std::string("manifest"));
     }
     if (!failure) {
       rocks.read_only = options_.read_only;
@@ -190,6 +181,13 @@ class Opening {
     std::optional<Failure> failure;
     const auto database = open_rocks(rocks, file_system_, &failure);
     if (failure) return failure;
+    auto place = damage_within(*file_system_, current_manifest(rocks.path));
+    if (place.unreadable) return std::move(place.unreadable);
+    if (place.damage) {
+      return damage("first bad record in " + place.damage->file + " at offset " +
+                    std::to_string(place.damage->offset) +
+                    "; what follows is whole, so it had been synced");
+    }
     std::string bytes;
     auto status = database->get_own(store_record_key(), nullptr, &bytes);
     const auto record = status.ok() ? decode_store_record(bytes) : std::nullopt;
@@ -205,8 +203,8 @@ class Opening {
   }
 
   std::optional<Failure> open_rocks_here(RocksOpenOptions rocks) {
+    rocks.replay = std::make_shared<LogReplay>(file_system_, rocks.path);
     if (!creating_) {
-      rocks.replay = std::make_shared<LogReplay>(file_system_, rocks.path, std::nullopt);
       if (auto failure = look_at_tables(rocks)) return failure;
       // RocksDB takes a wrong length for the end of the log and would go on without a word.
       const auto& verdict = rocks.replay->verdict();
@@ -215,8 +213,8 @@ class Opening {
             rocks, damage("first bad record in " + verdict->damage.file + " at offset " +
                           std::to_string(verdict->damage.offset)));
       }
+      rocks.replay->go_on_after(tables_);
     }
-    rocks.replay = std::make_shared<LogReplay>(file_system_, rocks.path, tables_);
     std::optional<Failure> failure;
     database_ = open_rocks(rocks, file_system_, &failure);
     if (!failure) {
@@ -256,7 +254,8 @@ class Opening {
     }
     if (!torn && !accepted(*good)) return with_choices(std::move(damage), *good);
     if (!rocks.read_only) {
-      const std::string name = (torn ? "torn-after-" : "loss-after-") + std::to_string(*good);
+      const std::string name =
+          (torn ? kTornPrefix + std::string("after-") : "loss-after-") + std::to_string(*good);
       auto logs = log_files(*file_system_, rocks.path, first_log);
       if (logs.failure) return std::move(logs.failure);
       if (auto failure = keep_logs(directory_.path(), logs.paths, name)) return failure;
@@ -265,7 +264,7 @@ class Opening {
         if (auto failure = acked_->write(*good + 1)) return failure;
       }
     }
-    rocks.replay = std::make_shared<LogReplay>(file_system_, rocks.path, tables_);
+    rocks.replay = replay_after_tables(rocks.path);
     std::optional<Failure> failure;
     database_ = open_rocks(rocks, file_system_, &failure);
     if (failure) return failure;
@@ -278,13 +277,19 @@ class Opening {
     return std::nullopt;
   }
 
+  std::shared_ptr<LogReplay> replay_after_tables(const std::string& path) const {
+    auto replay = std::make_shared<LogReplay>(file_system_, path);
+    replay->go_on_after(tables_);
+    return replay;
+  }
+
   // How far the database goes when the logs are replayed up to the damage; changes nothing. Sets
   // *stopped when that cannot be said, for another reason than damage.
   std::optional<core::CommitSeq> last_good(RocksOpenOptions rocks,
                                            std::optional<Failure>* stopped) const {
     rocks.read_only = true;
     rocks.on_fatal = nullptr;
-    rocks.replay = std::make_shared<LogReplay>(file_system_, rocks.path, tables_);
+    rocks.replay = replay_after_tables(rocks.path);
     const auto database = open_rocks(rocks, file_system_, stopped);
     if (!database) {
       if ((*stopped)->kind == FailureKind::kDamage) stopped->reset();

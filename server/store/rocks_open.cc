@@ -110,9 +110,8 @@ std::unique_ptr<RocksDatabase> open_rocks(const RocksOpenOptions& options,
   opened->health = std::make_shared<Health>(options.on_fatal);
   opened->env = rocksdb::NewCompositeEnv(watch_files(file_system, opened->health));
   opened->listener = std::make_shared<RocksListener>(opened->health);
-  opened->replay = options.replay
-                       ? options.replay
-                       : std::make_shared<LogReplay>(file_system, options.path, std::nullopt);
+  opened->replay =
+      options.replay ? options.replay : std::make_shared<LogReplay>(file_system, options.path);
 
   rocksdb::DBOptions db_options =
       database_options(options.sizes, opened->env.get(), opened->listener);

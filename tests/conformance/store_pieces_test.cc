@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
+#include <filesystem>
 
 #include "conformance/store_files.h"
 #include "model/keys.h"
@@ -11,6 +13,7 @@
 #include "store/check_disk.h"
 #include "store/data_directory.h"
 #include "store/failure.h"
+#include "store/kept_logs.h"
 #include "store/rocks_failure.h"
 #include "store/rocks_key.h"
 #include "store/store_record.h"
@@ -191,6 +194,25 @@ TEST(CheckDiskTest, MeasuresAndRefuses) {
   const auto missing = store::check_disk(directory / "nothing", quick);
   ASSERT_TRUE(std::holds_alternative<Failure>(missing));
   EXPECT_EQ(std::get<Failure>(missing).kind, FailureKind::kConfig);
+}
+
+TEST(KeptLogs, OfTornOnesTheNewestFourStay) {
+  TempDirectory directory;
+  const std::string log = directory / "000007.log";
+  write_file(log, "torn");
+  ASSERT_FALSE(store::keep_logs(directory.path(), {log}, "loss-after-1"));
+  const auto folder = [&](int i) {
+    return directory / ("kept_logs/torn-after-" + std::to_string(i));
+  };
+  for (int i = 1; i <= 6; ++i) {
+    ASSERT_FALSE(store::keep_logs(directory.path(), {log}, "torn-after-" + std::to_string(i)));
+    // The times of a file system can be coarser than this loop.
+    std::filesystem::last_write_time(
+        folder(i), std::filesystem::file_time_type::clock::now() - std::chrono::hours(10 - i));
+  }
+  for (int i = 1; i <= 6; ++i) EXPECT_EQ(std::filesystem::exists(folder(i)), i > 2) << i;
+  EXPECT_EQ(read_file(folder(6) + "/000007.log"), "torn");
+  EXPECT_TRUE(std::filesystem::exists(directory / "kept_logs/loss-after-1/000007.log"));
 }
 
 }  // namespace
