@@ -55,6 +55,21 @@ rocksdb::Status RocksDatabase::commit_of(rocksdb::ColumnFamilyHandle* family,
   return *commit ? status : rocksdb::Status::Corruption("the commit record fails its checksum");
 }
 
+// RocksDB tells of begin and end of a stall on the threads that made them, so the end can be told
+// first, and the begin would then be the last that is heard. So it is asked while a stall is said
+// to last.
+rocksdb::WriteStallCondition RocksDatabase::stall() const {
+  using Condition = rocksdb::WriteStallCondition;
+  if (listener->stall() == Condition::kNormal) return Condition::kNormal;
+  std::uint64_t value = 0;
+  const auto holds = [&](const std::string& property) {
+    return db->GetIntProperty(property, &value) && value != 0;
+  };
+  if (holds(rocksdb::DB::Properties::kIsWriteStopped)) return Condition::kStopped;
+  if (holds(rocksdb::DB::Properties::kActualDelayedWriteRate)) return Condition::kDelayed;
+  return Condition::kNormal;
+}
+
 bool RocksDatabase::has_rows() const {
   for (rocksdb::ColumnFamilyHandle* one : {state, payload}) {
     const std::unique_ptr<rocksdb::Iterator> it(db->NewIterator(rocksdb::ReadOptions(), one));

@@ -42,6 +42,8 @@ struct RocksDatabase {
   rocksdb::Status commit_of(rocksdb::ColumnFamilyHandle* family,
                             std::optional<CommitRecord>* commit) const;
   bool has_rows() const;
+  // Whether writes are stopped or slowed down now. Any thread; cheap where they are not.
+  rocksdb::WriteStallCondition stall() const;
 };
 
 // What becomes of a log that is damaged.

@@ -259,7 +259,7 @@ void RocksStore::report_damage(const std::string& text) const {
 Pressure RocksStore::pressure() const {
   if (database_->health->failed()) return Pressure::kFailed;
   Pressure pressure = space_.pressure(database_->listener->flushes());
-  switch (database_->listener->stall()) {
+  switch (database_->stall()) {
     case rocksdb::WriteStallCondition::kStopped:
       pressure = std::max(pressure, Pressure::kRefuseNew);
       break;

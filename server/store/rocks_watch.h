@@ -30,7 +30,8 @@ class RocksListener final : public rocksdb::EventListener {
   void OnFlushCompleted(rocksdb::DB* db, const rocksdb::FlushJobInfo& info) override;
   void OnStallConditionsChanged(const rocksdb::WriteStallInfo& info) override;
 
-  // The worst stall condition of the families now.
+  // The worst stall condition of the families, as told last; may outlast the stall, see
+  // RocksDatabase::stall().
   rocksdb::WriteStallCondition stall() const;
   // Table files written from memory so far.
   std::uint64_t flushes() const { return flushes_.load(std::memory_order_relaxed); }

@@ -346,6 +346,37 @@ TEST_F(RocksOpenTest, TheWitnessFollowsWithinASecondWhenNothingMoreIsCommitted) 
   EXPECT_EQ(seen, 1U);
 }
 
+TEST_F(RocksOpenTest, AStallEndsThoughItsBeginIsToldLast) {
+  using Condition = rocksdb::WriteStallCondition;
+  make(3);
+  edit([](store::RocksDatabase& database) {
+    EXPECT_EQ(database.stall(), Condition::kNormal);
+    rocksdb::WriteStallInfo late;
+    late.cf_name = rocksdb::kDefaultColumnFamilyName;
+    late.condition = {Condition::kStopped, Condition::kNormal};
+    database.listener->OnStallConditionsChanged(late);
+    EXPECT_EQ(database.listener->stall(), Condition::kStopped);
+    EXPECT_EQ(database.stall(), Condition::kNormal) << "RocksDB knows of none";
+
+    // And a real one, until a compaction may run.
+    ASSERT_TRUE(database.put_own({{"\xffstall", "1"}}).ok());
+    ASSERT_TRUE(database.db->Flush(rocksdb::FlushOptions(), database.state).ok());
+    ASSERT_TRUE(database.db->PauseBackgroundWork().ok());
+    ASSERT_TRUE(database.db
+                    ->SetOptions(database.state, {{"level0_file_num_compaction_trigger", "1"},
+                                                  {"level0_slowdown_writes_trigger", "1"},
+                                                  {"level0_stop_writes_trigger", "1"}})
+                    .ok());
+    EXPECT_EQ(database.stall(), Condition::kStopped);
+    ASSERT_TRUE(database.db->ContinueBackgroundWork().ok());
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (database.stall() != Condition::kNormal && std::chrono::steady_clock::now() < give_up) {
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(database.stall(), Condition::kNormal);
+  });
+}
+
 TEST_F(RocksOpenTest, RefusesMixedCopies) {
   make(1);
   const std::string mine = read_file(data_ + "/store_id");
