@@ -216,7 +216,7 @@ class EngineImpl {
   void answer_polls();  // those that were granted something, those whose wait has ended
   void answer_poll(Poll& poll);
   bool poll_may_wait_for_refill(const Poll& poll) const;
-  std::vector<std::uint64_t> cancel_tokens_of(const std::string& session_id) const;
+  std::vector<std::uint64_t> tell_cancels(const std::string& session_id);
   GrantedJob granted_job(const Lease& lease) const;
   void renew(Lease& lease, std::int64_t ttl_ms);
   void watch(Lease& lease);  // at its deadline as it is now
@@ -317,6 +317,8 @@ class EngineImpl {
   std::map<std::string, std::set<std::uint64_t>> grants_by_session_;
   // Tokens of live leases whose cancel was requested.
   std::map<std::string, std::set<std::uint64_t>> cancels_by_session_;
+  // Sessions with one that no lease reply has named yet: their next poll is answered at once.
+  std::set<std::string> cancels_untold_;
   std::vector<std::string> spent_requests_;  // ring of request hashes whose grants have ended
   std::unordered_set<std::string> spent_set_;
   std::size_t spent_next_ = 0;

@@ -166,7 +166,8 @@ void EngineImpl::request_cancel(Lease& lease, const std::string& reason) {
   lease.side = std::make_shared<const model::Side>(side);
   batch().put(Keyspace::kSide, keys::job(lease.key), model::encode(side));
   cancels_by_session_[lease.grant->holder->session_id].insert(lease.token);
-  // The worker hears of it at once if it has a poll parked, else with its next heartbeat.
+  cancels_untold_.insert(lease.grant->holder->session_id);
+  // The worker hears of it at once if it has a poll parked, else with its next poll or heartbeat.
   auto it = polls_by_session_.find(lease.grant->holder->session_id);
   if (it != polls_by_session_.end() && !it->second.empty()) {
     polls_to_answer_.insert(*it->second.begin());
@@ -178,7 +179,9 @@ void EngineImpl::forget_cancel(const Lease& lease) {
   auto it = cancels_by_session_.find(lease.grant->holder->session_id);
   if (it == cancels_by_session_.end()) return;
   it->second.erase(lease.token);
-  if (it->second.empty()) cancels_by_session_.erase(it);
+  if (!it->second.empty()) return;
+  cancels_untold_.erase(it->first);
+  cancels_by_session_.erase(it);
 }
 
 bool EngineImpl::on(const CancelJob& c, const Command& cmd, Lookup& look) {

@@ -106,7 +106,7 @@ bool EngineImpl::answer_repeated_lease(const LeaseJobs& c, const Command& cmd,
       renew(lease, grant.ttl_ms);
       r.jobs.push_back(granted_job(lease));
     }
-    r.cancel_tokens = cancel_tokens_of(c.session_id);
+    r.cancel_tokens = tell_cancels(c.session_id);
     reply(cmd.call, std::move(r));
     return true;
   }
@@ -139,6 +139,7 @@ void EngineImpl::park(std::unique_ptr<Poll> poll) {
     want_match(q);
   }
   const CallId call = p.call;
+  if (cancels_untold_.contains(p.request.session_id)) polls_to_answer_.insert(call);
   polls_.emplace(call, std::move(poll));
 }
 
@@ -381,7 +382,7 @@ void EngineImpl::answer_poll(Poll& poll) {
   LeaseReply r;
   r.lease_ttl_ms = poll.request.lease_ttl_ms;
   r.granted_after_ms = std::max<std::int64_t>(0, now_.mono_ms - poll.request.received_mono_ms);
-  r.cancel_tokens = cancel_tokens_of(poll.request.session_id);
+  r.cancel_tokens = tell_cancels(poll.request.session_id);
   if (!poll.granted.empty()) {
     const GrantState& state = *grants_.at(poll.grant_number);
     model::Grant grant;
@@ -404,7 +405,9 @@ void EngineImpl::answer_poll(Poll& poll) {
   unpark(call);
 }
 
-std::vector<std::uint64_t> EngineImpl::cancel_tokens_of(const std::string& session_id) const {
+// For a lease reply. Should that be lost, the heartbeats name them too.
+std::vector<std::uint64_t> EngineImpl::tell_cancels(const std::string& session_id) {
+  cancels_untold_.erase(session_id);
   auto it = cancels_by_session_.find(session_id);
   if (it == cancels_by_session_.end()) return {};
   return {it->second.begin(), it->second.end()};

@@ -256,6 +256,7 @@ base::Result<bool> EngineImpl::load_grants(
       watch(lease);
       if (lease.side && lease.side->cancel_requested) {
         cancels_by_session_[state->holder->session_id].insert(lease.token);
+        cancels_untold_.insert(state->holder->session_id);
       }
       state->live.insert(lease.key);
       q->second->running.insert(lease.key);

@@ -147,6 +147,42 @@ TEST(Cancel, ReleaseSnoozeAndExpiryAfterTheRequestCancel) {
   }
 }
 
+// A worker asks again right after an answer; a cancel that comes in between waits for that call,
+// not for a heartbeat.
+using Tokens = std::vector<std::uint64_t>;
+
+TEST(Cancel, RequestThatFindsNoPollParkedAnswersTheNextOneAtOnce) {
+  EngineHarness h;
+  h.queue("q");
+  h.enqueue(job());
+  const auto granted = h.take_job("q");
+  h.call(core::CancelJob{granted.key, ""});
+  const auto poll_of = [&] {
+    auto poll = lease({"q"});
+    poll.wait_ms = 20'000;
+    poll.received_mono_ms = h.now().mono_ms;
+    return h.send(poll);
+  };
+  const auto told_by = [&](core::CallId call) {
+    const auto answer = h.take(call);
+    return answer ? std::get<core::LeaseReply>(*answer).cancel_tokens : Tokens();
+  };
+  auto call = poll_of();
+  h.settle();
+  EXPECT_EQ(told_by(call), Tokens({granted.token}));
+  // Told once: a worker that asks at once again is not answered in a circle.
+  call = poll_of();
+  h.settle();
+  EXPECT_FALSE(h.take(call).has_value());
+  h.enqueue(job());
+  EXPECT_EQ(told_by(call), Tokens({granted.token})) << "named in every answer";
+  // Whether it heard of it is not known over a crash.
+  h.crash();
+  call = poll_of();
+  h.settle();
+  EXPECT_EQ(told_by(call), Tokens({granted.token}));
+}
+
 TEST(Cancel, RequestSurvivesACrash) {
   EngineHarness h;
   h.queue("q");
