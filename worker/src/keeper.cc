@@ -51,6 +51,12 @@ BootTime Keeper::look(BootTime now) {
   const BootTime soon = now + ttl_ / 12;
   for (const LeasePtr& lease : table_.all()) {
     if (lease->over(now)) {
+      // Its outcome was there in time and waits for a server that is away: only the server knows
+      // whether the lease was restored there.
+      if (lease->reporting()) {
+        table_.drop(lease->token());
+        continue;
+      }
       const bool timeout = lease->ends_by_timeout();
       if (timeout) stopper_.stop(lease, StopReason::kTimeout);
       lose(lease, timeout ? "its attempt timeout is over"

@@ -11,6 +11,9 @@ namespace {
 
 namespace limits = base::limits;
 
+// An outcome that was there in time is kept so long behind the end of its lease: a server that was
+// away restores the leases it knew, and the token keeps the outcome from all others.
+constexpr Millis kKept{3'600'000};
 constexpr std::size_t kBatchItems = limits::kCallItemsMax;
 constexpr std::size_t kBatchBytes = static_cast<std::size_t>(limits::kCallBytesMax) - 64 * 1024;
 
@@ -41,6 +44,14 @@ void Reporter::add(FinishItem item, LeasePtr lease) {
 bool Reporter::is_idle() const {
   std::lock_guard lock(mutex_);
   return waiting_.empty() && !in_flight_ && carried_ == 0;
+}
+
+void Reporter::drain() {
+  {
+    std::lock_guard lock(mutex_);
+    draining_ = true;
+  }
+  wake_();
 }
 
 BootTime Reporter::step(BootTime now) {
@@ -96,7 +107,7 @@ std::vector<Reporter::Pending> Reporter::take(BootTime now) {
   std::size_t bytes = 0;
   while (!waiting_.empty() && batch.size() < batch_limit_) {
     Pending& first = waiting_.front();
-    if (first.lease->over(now)) {
+    if (too_late(*first.lease, now)) {
       table_.drop(first.lease->token());
       log_(2, "the outcome of job " + first.lease->job().id +
                   " is dropped: the lease ended before it could be reported");
@@ -110,6 +121,10 @@ std::vector<Reporter::Pending> Reporter::take(BootTime now) {
     waiting_.pop_front();
   }
   return batch;
+}
+
+bool Reporter::too_late(const Lease& lease, BootTime now) const {
+  return lease.lost() || now >= lease.end() + (draining_ ? Millis(0) : kKept);
 }
 
 void Reporter::on_answer(std::vector<Pending> batch, const Items& items, Answer answer) {

@@ -34,6 +34,10 @@ class Reporter {
 
   bool is_idle() const;
 
+  // The worker stops: it no longer waits for a server that is away to take what it refuses anyway
+  // once it is back, outcomes whose lease has ended here.
+  void drain();
+
  private:
   struct Pending {
     FinishItem item;
@@ -45,6 +49,7 @@ class Reporter {
   using Answer = Result<std::vector<Result<Ok>>>;
 
   std::vector<Pending> take(BootTime now);
+  bool too_late(const Lease& lease, BootTime now) const;  // needs the lock
   static Items lend(std::vector<Pending>& batch);
   void on_answer(std::vector<Pending> batch, const Items& items, Answer answer);
   void on_carried(std::vector<Pending> batch, const Items& items, Answer answer);
@@ -65,6 +70,7 @@ class Reporter {
   mutable std::mutex mutex_;
   std::deque<Pending> waiting_;
   bool in_flight_ = false;
+  bool draining_ = false;
   std::size_t carried_ = 0;        // lease calls with outcomes that are not answered
   bool server_takes_them_ = true;  // outcomes in a lease call, as far as is known
   std::size_t batch_limit_;

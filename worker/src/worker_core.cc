@@ -126,6 +126,7 @@ void WorkerCore::drain(TermSignal& signal) {
   const BootTime told = BootClock::now() + options_.drain -
                         std::min(stop_grace(options_.lease_ttl), options_.drain / 5);
   draining_.store(true);
+  parts.reporter->drain();
   parts.lanes->stop();
   for (const LeasePtr& lease : parts.executor->take_waiting()) {
     parts.table.handler_ended(*lease);

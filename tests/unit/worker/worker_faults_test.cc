@@ -182,6 +182,53 @@ TEST_F(WorkerTest, WorkGoesOnThroughARestartOfTheServer) {
   EXPECT_TRUE(server_.wait_until([&] { return server_.finished.size() == 2; }));
 }
 
+// A restart of the server that takes longer than the lease: it restores the lease, the handler was
+// done in time, and only the report is late.
+TEST_F(WorkerTest, AnOutcomeOutlivesItsLeaseWhileTheServerIsAway) {
+  server_.set_ttl(kShortTtl);
+  Gate away;
+  Gate lease_over;
+  make().handle("in time", [&](Context&) {
+    away.wait();
+    return Outcome::succeed("in time");
+  });
+  worker_->handle("too late", [&](Context& context) {
+    wait_for_stop(context);
+    while (context.time_left() > 0ms) std::this_thread::yield();
+    lease_over.open();
+    return Outcome::succeed("too late");
+  });
+  server_.give("in time");
+  server_.give("too late");
+  start();
+  ASSERT_TRUE(server_.wait_until([&] { return server_.live.size() == 2; }));
+  server_.stop();
+  away.open();
+  lease_over.wait();
+  server_.start();
+  EXPECT_EQ(finished().outcome().success().result().data(), "in time");
+  EXPECT_TRUE(stop());
+  EXPECT_EQ(server_.finished.size(), 1U) << "a handler that came too late is not reported";
+  EXPECT_TRUE(server_.refused.empty());
+}
+
+// But a worker that stops does not wait for it.
+TEST_F(WorkerTest, AStoppingWorkerGivesUpTheOutcomeOfAnEndedLease) {
+  server_.set_ttl(kShortTtl);
+  Gate away;
+  make().handle("k", [&](Context&) {
+    away.wait();
+    return Outcome::succeed();
+  });
+  server_.give("k");
+  start();
+  ASSERT_TRUE(server_.wait_until([&] { return server_.live.size() == 1; }));
+  server_.stop();
+  away.open();
+  EXPECT_TRUE(stop()) << "the server stays away";
+  EXPECT_TRUE(server_.finished.empty());
+}
+
 TEST_F(WorkerTest, LostAnswerToAFinishIsRepeated) {
   make().handle("k", [this](Context&) {
     wait_for_parked_polls();
