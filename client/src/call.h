@@ -48,6 +48,9 @@ constexpr bool changes_state(std::string_view method) {
   return true;
 }
 
+// Less time than this is not enough for a try after a refusal of the server.
+inline constexpr Millis kLeastTry{200};
+
 // The rule of repeats for one call.
 class Repeats {
  public:
@@ -69,7 +72,9 @@ class Repeats {
     if (fault.never_sent && !options_.repeat_refused) return std::nullopt;
     const Millis pause = full_jitter(failures_++, Millis(50), Millis(1'000),
                                      fault.error.retry_after.value_or(Millis(5)));
-    if (pause >= left()) return std::nullopt;
+    // A try that can hardly be answered would only turn a clear refusal into an unknown outcome.
+    const Millis least = fault.from_server ? kLeastTry : Millis(0);
+    if (pause + least >= left()) return std::nullopt;
     return pause;
   }
 

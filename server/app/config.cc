@@ -280,6 +280,17 @@ Status apply_environment(Config& config, const Environment& environment) {
   return {};
 }
 
+void note_mistyped(Config& config, const Environment& environment) {
+  std::vector<std::string> names = {std::string(kConfigVariable)};
+  for (const OptionInfo& info : base::option_table()) names.push_back(info.environment());
+  for (const auto& [name, value] : environment) {
+    if (!name.starts_with("ROTA_")) continue;
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string hint = did_you_mean(name, names);
+    if (!hint.empty()) config.warnings.push_back("environment " + name + " is no option" + hint);
+  }
+}
+
 Status apply_flags(Config& config, const CommandLine& line) {
   for (const OptionInfo& info : base::option_table()) {
     const auto text = line.given(info);
@@ -331,6 +342,7 @@ Result<Config> load_config(const std::vector<std::string>& args, const Environme
     if (auto status = apply_file(config, config.config_file); !status) return status.error();
   }
   if (auto status = apply_environment(config, environment); !status) return status.error();
+  note_mistyped(config, environment);
   if (auto status = apply_flags(config, line); !status) return status.error();
   if (config.mode == Mode::kServe && config.options.data.empty()) {
     return base::make_error(base::Reason::kMissingField,

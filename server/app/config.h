@@ -31,6 +31,9 @@ struct Config {
   // Option key -> where its value came from: "default", "file rota.toml:3", "environment
   // ROTA_LISTEN", "flag --listen". Every option has an entry.
   std::map<std::string, std::string> origins = {};
+  // One sentence for each variable that looks like a mistyped option. Others that begin with ROTA_
+  // are none of ours: Kubernetes makes some for a service of that name.
+  std::vector<std::string> warnings = {};
 };
 
 using Environment = std::map<std::string, std::string>;

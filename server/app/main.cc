@@ -78,6 +78,9 @@ int run(const std::vector<std::string>& args) {
   if (!config) return end({kExitConfig, base::to_string(config.error())});
   base::log::configure(*base::log::parse_format(config->options.log_format),
                        *base::log::parse_level(config->options.log_level));
+  for (const std::string& warning : config->warnings) {
+    base::log::warn("configuration", {{"finding", warning}});
+  }
   switch (config->mode) {
     case Mode::kHelp:
       return say(help_text());

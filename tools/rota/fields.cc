@@ -191,7 +191,8 @@ void RetryFlags::add_to(CLI::App& app) {
   app.add_option("--backoff-factor", factor, "Each pause is so many times the last (default 2)");
   app.add_option("--backoff-cap", cap, "The longest pause (default 1h)");
   app.add_option("--backoff-jitter", jitter, "Share of the pause added at most, 0-1 (default 0.2)");
-  app.add_option("--backoff-fixed", fixed, "Instead: always this pause");
+  app.add_option("--backoff-fixed", fixed,
+                 "Instead: always this pause, exactly unless --backoff-jitter is given");
   app.add_option("--backoff-delays", delays, "Instead: these pauses, as 10s,1m,10m");
   app.add_option("--give-up-after", give_up_after,
                  "No retry starts later than this after the first attempt, or none (default)");
@@ -249,6 +250,7 @@ Result<Ok> RetryFlags::apply(v1::RetryPolicy* policy) const {
     }
   } else if (!fixed.empty()) {
     restart(v1::Backoff::MODE_FIXED);
+    next.set_jitter(0);
     if (auto ok = put_span_option("--backoff-fixed", fixed, next.mutable_first()); !ok) return ok;
   } else if (!delays.empty()) {
     restart(v1::Backoff::MODE_LISTED);

@@ -74,6 +74,17 @@ TEST(LoadConfig, FlagWinsOverEnvironmentOverFile) {
   EXPECT_EQ(config->origins.at("limits.parked_polls"), "file " + file.path() + ":5");
 }
 
+TEST(LoadConfig, AMistypedVariableIsNamedAndOthersAreNot) {
+  const auto config = load_config({"--data", "d"}, {{"ROTA_LITSEN", "127.0.0.1:7501"},
+                                                    {"ROTA_LISTEN", "127.0.0.1:7502"},
+                                                    {"ROTA_SERVICE_PORT_GRPC", "7500"},
+                                                    {"LISTEN", "127.0.0.1:7503"}});
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->options.listen, "127.0.0.1:7502");
+  EXPECT_EQ(config->warnings, std::vector<std::string>{"environment ROTA_LITSEN is no option; did "
+                                                       "you mean ROTA_LISTEN?"});
+}
+
 TEST(LoadConfig, TakesTheFileFromTheEnvironment) {
   const TemporaryFile file("data = '/file'\nlate_tolerance = '1m'\nreflection = true\n");
   const auto config = load_config({}, {{"ROTA_CONFIG", file.path()}});

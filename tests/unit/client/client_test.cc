@@ -102,6 +102,13 @@ TEST(ClientTest, WhatTheServerRefusesIsNotRepeated) {
   EXPECT_EQ(busy.error().retry_after, 1'500ms);
   EXPECT_FALSE(busy.error().may_have_happened);
 
+  // Enough for the pause, but hardly for an answer: what the server said stays what is known.
+  server.next("EnqueueJob", Trouble::kBusy);
+  auto late = make_client(server.address(), 1'650ms).enqueue(job());
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().reason, "OVERLOADED");
+  EXPECT_FALSE(late.error().may_have_happened);
+
   server.next("EnqueueJob", Trouble::kInvalid);
   auto bad = client.enqueue(job());
   ASSERT_FALSE(bad);
