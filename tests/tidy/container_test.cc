@@ -197,7 +197,8 @@ TEST_F(Container, ImageInstallsGroupsThatThePackageListHas) {
     groups.insert(group);
     if (group == "runtime") runtime.insert(package);
   }
-  EXPECT_EQ(groups, (std::set<std::string>{"bench", "build", "check", "fuzz", "runtime", "test"}));
+  EXPECT_EQ(groups,
+            (std::set<std::string>{"bench", "build", "check", "fuzz", "peers", "runtime", "test"}));
   EXPECT_TRUE(runtime.contains("tzdata")) << "schedulers need zone data";
   int installs = 0;
   for (const std::string& line : instructions(*find("Dockerfile"))) {
