@@ -94,6 +94,7 @@ bool begins_a_batch(const Record& record) {
 class Walk {
  public:
   // `batches`: the records are batches, and one without a change says nothing.
+  // A file that is not there holds nothing.
   explicit Walk(rocksdb::FileSystem& files, bool batches = true)
       : files_(files), batch_records_(batches) {}
   void file(const std::string& path, std::uint64_t number = 0) {
@@ -116,7 +117,9 @@ class Walk {
       more = bytes == kBlockBytes;
       look_at(path, begin, std::string_view(block.data(), bytes));
     }
-    if (!status.ok()) unreadable_ = rocks_failure(status, "read " + path);
+    if (!status.ok() && !status.IsPathNotFound()) {
+      unreadable_ = rocks_failure(status, "read " + path);
+    }
     if (open_batch_) cut_off_ = open_batch_;
   }
   // The first error; no file is looked at after it.

@@ -115,7 +115,7 @@ TEST(ClientTest, WhatTheServerRefusesIsNotRepeated) {
   EXPECT_EQ(bad.error().code, Code::kInvalid);
   EXPECT_EQ(bad.error().reason, "INVALID_FIELD");
   EXPECT_EQ(bad.error().field, "job.kind");
-  EXPECT_EQ(server.enqueues.size(), 2u);
+  EXPECT_EQ(server.enqueues.size(), 3u);
 }
 
 TEST(ClientTest, UnknownAnswerCanBeSettledWithTheRequestId) {
