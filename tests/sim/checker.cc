@@ -21,7 +21,7 @@ bool is_overdue(const Model::LiveLease& lease, std::int64_t wall_ms) {
 }  // namespace
 
 // What is loaded is what was committed, row by row: nothing lost, nothing that was never promised.
-void Checker::opened(const core::ShardStore& store, core::Now now, bool deletions_held) {
+void Checker::opened(const core::ShardStore& store, core::Now now) {
   if (store.last_committed() != last_seq_) {
     context_.verdict.fail(2, "the store opens at batch " + std::to_string(store.last_committed()) +
                                  ", committed was " + std::to_string(last_seq_));
@@ -29,13 +29,14 @@ void Checker::opened(const core::ShardStore& store, core::Now now, bool deletion
   }
   compare_store(store, 2);
   model_.compare_all();
-  model_.restarted(std::max(now.wall_ms, model_.now_ms()), deletions_held);
+  hold_.started(now);
+  model_.restarted(std::max(now.wall_ms, model_.now_ms()), hold_.deletions());
   leases_.clear();
   const std::int64_t wall_ms = std::max(now.wall_ms, model_.now_ms());
   std::map<std::uint64_t, std::int64_t> left_ms;
   for (const auto& [token, live] : model_.live_leases()) {
     if (is_overdue(live, wall_ms) && !left_ms.contains(live.grant)) {
-      left_ms[live.grant] = overdue_left_ms(live, wall_ms, deletions_held);
+      left_ms[live.grant] = overdue_left_ms(live, wall_ms);
     }
   }
   for (const auto& [token, live] : model_.live_leases()) {
@@ -67,8 +68,7 @@ void Checker::restore(std::uint64_t token, const Model::LiveLease& live, core::N
 
 // The row of the grant must say what the first start that found it overdue has given it, unless its
 // worker was heard of since; then it may be gone.
-std::int64_t Checker::overdue_left_ms(const Model::LiveLease& live, std::int64_t wall_ms,
-                                      bool deletions_held) {
+std::int64_t Checker::overdue_left_ms(const Model::LiveLease& live, std::int64_t wall_ms) {
   const std::int64_t full_ms = live.ttl_ms + live.ttl_ms / 5;
   const auto known = overdue_.find(live.grant);
   const std::string name = "grant " + std::to_string(live.grant);
@@ -93,7 +93,7 @@ std::int64_t Checker::overdue_left_ms(const Model::LiveLease& live, std::int64_t
   if (!given_at(known->second.found_ms) && !given_at(known->second.found_before_ms)) {
     context_.verdict.fail(12, name + " was given another end than a ttl after the start");
   }
-  if (deletions_held) {  // written anew, which a crash may prevent
+  if (hold_.deletions()) {  // written anew, which a crash may prevent
     known->second = {wall_ms, known->second.found_ms, last_seq_, false};
     return full_ms;
   }
@@ -167,6 +167,7 @@ void Checker::answered_early(const core::Reply& reply, core::Now) {
 
 void Checker::sealed(SealedTurn& sealed) {
   const std::int64_t mono_ms = sealed.sealed.mono_ms;
+  sealed.hold = hold_.sealed();
   std::uint32_t ended_alone = 0;
   for (const core::JobEvent& event : sealed.turn.events) {
     if (event.token == 0 || event.kind == core::JobEvent::Kind::kGranted) continue;
@@ -214,6 +215,7 @@ void Checker::committed(const SealedTurn& sealed) {
     ++turns_since_;
   }
   model_.take(sealed, calls_);
+  check_hold(sealed);
   for (const core::Reply& reply : turn.replies) {
     const auto call = calls_.find(reply.call);
     if (const auto* answer = std::get_if<core::HeartbeatReply>(&reply.body);
@@ -229,19 +231,37 @@ void Checker::committed(const SealedTurn& sealed) {
   }
 }
 
+// What is stored says since when deletions are held, and says so with the first turn of it.
+void Checker::check_hold(const SealedTurn& sealed) {
+  const std::int64_t since_ms = sealed.hold.since_ms;
+  if (!sealed.turn.batch) {
+    if (since_ms != 0 && since_ms != hold_.stored_since_ms()) {
+      context_.verdict.fail(25, "the clock has jumped, and nothing stored says so");
+    }
+    return;
+  }
+  hold_.committed(sealed.hold, sealed.sealed.wall_ms);
+  const auto* row = model_.row(core::Keyspace::kMeta, model::keys::engine_meta());
+  model::EngineMeta meta;
+  if (row == nullptr || !model::decode(*row, &meta)) {
+    context_.verdict.fail(2, "the engine's own record is lost or damaged");
+  } else if (meta.deletions_held_ms != since_ms) {
+    context_.verdict.fail(25, "deletions are held since " + std::to_string(since_ms) +
+                                  ", stored is " + std::to_string(meta.deletions_held_ms));
+  }
+}
+
 void Checker::died() {
   calls_.clear();
   leases_.clear();
 }
 
 // At rest the engine has said when it goes on by itself: not after the next thing that is due.
-void Checker::check_wake(const core::Engine& engine, const Rest& rest) {
+void Checker::check_wake(const Rest& rest) {
   const bool goes_on = rest.more || rest.wake_mono_ms <= context_.mono_ms() ||
                        rest.wake_wall_ms <= context_.wall_ms();
   if (goes_on) return;
-  const core::EngineStats stats = engine.stats();
-  const Model::Due due =
-      model_.next_due(stats.ticks_held || stats.schedulers_held, stats.deletions_held);
+  const Model::Due due = model_.next_due(hold_.ticks(), hold_.deletions());
   if (rest.wake_wall_ms > std::max(due.at_ms, rest.sealed.wall_ms)) {
     context_.verdict.fail(17, due.what + " at " + std::to_string(due.at_ms) +
                                   ", and the engine sleeps until " +
@@ -256,7 +276,12 @@ void Checker::check_wake(const core::Engine& engine, const Rest& rest) {
 }
 
 void Checker::rested(const core::ShardStore& store, const core::Engine& engine, const Rest& rest) {
-  if (std::exchange(rested_turn_, rest.turn) != rest.turn) check_wake(engine, rest);
+  const core::EngineStats stats = engine.stats();
+  if (stats.deletions_held != hold_.deletions() ||
+      (stats.schedulers_held || stats.ticks_held) != hold_.ticks()) {
+    context_.verdict.fail(25, "the engine says otherwise what the clock or the disk holds back");
+  }
+  if (std::exchange(rested_turn_, rest.turn) != rest.turn) check_wake(rest);
   if (turns_since_ >= context_.profile.full_check_every) full_check(store, &engine);
 }
 

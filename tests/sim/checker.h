@@ -9,6 +9,7 @@
 #include <string>
 
 #include "sim/context.h"
+#include "sim/hold_clock.h"
 #include "sim/lease_clock.h"
 #include "sim/model.h"
 #include "sim/server.h"
@@ -19,7 +20,9 @@ class Checker final : public Watcher {
  public:
   explicit Checker(Context& context) : context_(context), model_(context) {}
 
-  void opened(const core::ShardStore& store, core::Now now, bool deletions_held) override;
+  void opened(const core::ShardStore& store, core::Now now) override;
+  void told(core::Now now) override { hold_.told(now); }
+  void disk_is_full(bool full) override { hold_.disk_is_full(full); }
   void applied(const core::Command& command, core::Now now) override;
   void answered_early(const core::Reply& reply, core::Now now) override;
   void sealed(SealedTurn& turn) override;
@@ -49,9 +52,9 @@ class Checker final : public Watcher {
   };
   void restore(std::uint64_t token, const Model::LiveLease& live, core::Now now,
                std::int64_t wall_ms, std::int64_t left_ms);
-  std::int64_t overdue_left_ms(const Model::LiveLease& live, std::int64_t wall_ms,
-                               bool deletions_held);
-  void check_wake(const core::Engine& engine, const Rest& rest);
+  std::int64_t overdue_left_ms(const Model::LiveLease& live, std::int64_t wall_ms);
+  void check_hold(const SealedTurn& sealed);
+  void check_wake(const Rest& rest);
   void hear(std::uint64_t token);
   void promised(std::uint64_t token);
   void compare_store(const core::ShardStore& store, int invariant);
@@ -59,6 +62,7 @@ class Checker final : public Watcher {
   Context& context_;
   Model model_;
   LeaseClock leases_;
+  HoldClock hold_;
   std::map<core::CallId, core::Command> calls_;
   std::map<std::uint64_t, Overdue> overdue_;  // by grant
   core::CommitSeq last_seq_ = 0;

@@ -251,7 +251,7 @@ bool Model::granted(const Event& event) {
                           std::to_string(job->attempts));
   }
   if (job->attempts == 0 && job->deadline_ms != 0 && job->deadline_ms <= step_.lo &&
-      !step_.turn->deletions_held_once) {
+      !step_.turn->hold.deletions_once) {
     return broken(15, "its start deadline has passed");
   }
   for (const auto& [number, purge] : purges_) {
@@ -305,7 +305,9 @@ bool Model::job_final(const Event& event) {
     return false;
   }
   if (event.token != 0) return attempt_ended(event);
-  const bool due = job->deadline_ms != 0 && job->deadline_ms <= step_.hi;
+  // While a jump holds it back, none passes but those that had passed before.
+  const std::int64_t until_ms = held() ? step_.turn->hold.deletions_after_ms : step_.hi;
+  const bool due = job->deadline_ms != 0 && job->deadline_ms <= until_ms;
   if (event.state != JobState::kExpired || !job->waits() || job->attempts != 0 || !due) {
     fail(8, at(event.key) + ", which is " + std::string(model::name_of(job->state)) + ", became " +
                 std::string(model::name_of(event.state)) + " and nothing made it so");

@@ -208,7 +208,7 @@ class Model {
   std::uint64_t count(std::uint32_t queue, JobState state) const;
   std::uint64_t waiting(std::uint32_t queue) const;
   const core::Batch::Change* change(core::Keyspace keyspace, const std::string& key) const;
-  bool held() const { return step_.turn->deletions_held; }
+  bool held() const { return step_.turn->hold.deletions; }
 
   // ---- model.cc: a turn, events, what needs no command
   void apply_rows();

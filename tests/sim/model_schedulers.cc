@@ -284,6 +284,11 @@ void Model::see_runs_of(const std::string& id, Scheduler& s) {
     });
     if (!counted) return fail(24, "a run record of " + id + " does not count its ticks");
     if (run.last_nominal_ms > step_.hi) return fail(24, id + " ticked before its time");
+    const HoldClock::Turn& hold = step_.turn->hold;
+    const bool by_command = run.reason == "PAUSED" || run.reason == "SPEC_CHANGED";
+    if (hold.ticks && !by_command && run.last_nominal_ms > hold.ticks_after_ms) {
+      return fail(24, id + " ticks while schedulers are held back");
+    }
     if (!was_edited) {
       if (run.generation != s.generation) return fail(23, id + " ticks in an old generation");
       const std::int64_t next = ticks.after(from);

@@ -91,7 +91,8 @@ void Server::boot() {
     context_.verdict.fail(25, "the engine starts behind the clock");
   }
   if (ticks_held_) engine_->hold_ticks(true);
-  watcher_.opened(*store_, context_.now(), engine_->stats().deletions_held);
+  watcher_.opened(*store_, context_.now());
+  watcher_.disk_is_full(ticks_held_);
   plan(0);
 }
 
@@ -317,20 +318,19 @@ void Server::look_at_pressure() {
   if (full_disk_ == ticks_held_) return;
   ticks_held_ = full_disk_;
   engine_->hold_ticks(ticks_held_);
+  watcher_.disk_is_full(ticks_held_);
   touched_ = true;
 }
 
 core::Now Server::tell() {
   engine_wall_ms_ = std::max(engine_wall_ms_, context_.wall_ms());
+  watcher_.told(context_.now());
   return context_.now();
 }
 
 void Server::input() {
   tell();
-  if (!first_input_) {
-    first_input_ = engine_time();
-    held_at_first_ = engine_->stats().deletions_held;
-  }
+  if (!first_input_) first_input_ = engine_time();
   touched_ = true;
 }
 
@@ -423,10 +423,6 @@ void Server::seal_and_submit() {
   if (engine_->stats().now_ms != engine_wall_ms_) {
     context_.verdict.fail(25, "engine time is not the furthest that the clock has been");
   }
-  const bool held_now = engine_->stats().deletions_held;
-  if (!first_input_) held_at_first_ = held_now;
-  sealed.deletions_held = held_at_first_ && held_now;
-  sealed.deletions_held_once = held_at_first_ || held_now;
   first_input_.reset();
   core::Turn& turn = sealed.turn;
   if (!turn.damage.empty()) {

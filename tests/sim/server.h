@@ -18,6 +18,7 @@
 
 #include "core/engine.h"
 #include "sim/context.h"
+#include "sim/hold_clock.h"
 #include "store/memory_store.h"
 
 namespace rota::sim {
@@ -38,8 +39,7 @@ struct SealedTurn {
   };
   std::map<std::uint64_t, Left> left;  // by token
   bool draining = false;
-  bool deletions_held = false;       // all through the turn
-  bool deletions_held_once = false;  // at some time of it
+  HoldClock::Turn hold;
 };
 
 // Nothing is going on, and the engine has said when it goes on by itself.
@@ -55,8 +55,11 @@ struct Rest {
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  // Loaded, and about to serve; `deletions_held` as the engine says it.
-  virtual void opened(const core::ShardStore& store, core::Now now, bool deletions_held) = 0;
+  // Loaded, and about to serve.
+  virtual void opened(const core::ShardStore& store, core::Now now) = 0;
+  // The engine is given this time, whatever for.
+  virtual void told(core::Now now) = 0;
+  virtual void disk_is_full(bool full) = 0;
   virtual void applied(const core::Command& command, core::Now now) = 0;
   virtual void answered_early(const core::Reply& reply, core::Now now) = 0;
   virtual void sealed(SealedTurn& turn) = 0;
@@ -191,7 +194,6 @@ class Server {
   std::int64_t engine_wall_ms_ = 0;
   std::optional<core::Now> first_input_;
   std::vector<core::AbandonGrant> abandoned_;
-  bool held_at_first_ = false;
   bool in_flight_ = false;
   std::int64_t in_flight_since_ms_ = 0;
   std::int64_t noted_in_flight_ms_ = 0;

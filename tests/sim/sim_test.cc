@@ -122,6 +122,57 @@ TEST(Sim, ALeaseMovedToItsAttemptTimeoutEndsInTheRangeOfThat) {
   EXPECT_EQ(clock.next_end_ms(), 1'200);
 }
 
+TEST(Sim, AJumpOfTheClockHoldsDeletionsForAnHourAndTicksForAMinute) {
+  constexpr std::int64_t kMinuteMs = 60'000;
+  constexpr std::int64_t kDayMs = 24 * 60 * kMinuteMs;
+  constexpr std::int64_t kStartMs = 1'000 * kDayMs;
+  HoldClock clock;
+  clock.started({kStartMs, 0});
+  EXPECT_FALSE(clock.deletions());
+  // Ten minutes are no jump, nor is any time that the monotonic clock has made too.
+  clock.told({kStartMs + 10 * kMinuteMs, 0});
+  clock.told({kStartMs + 10 * kMinuteMs + kDayMs, kDayMs});
+  EXPECT_FALSE(clock.deletions());
+  EXPECT_FALSE(clock.ticks());
+
+  const std::int64_t jump_ms = kStartMs + 20 * kMinuteMs + kDayMs + 1;
+  clock.told({jump_ms, kDayMs});
+  const HoldClock::Turn half = clock.sealed();
+  EXPECT_FALSE(half.deletions);  // not all through it
+  EXPECT_TRUE(half.deletions_once);
+  EXPECT_EQ(half.deletions_after_ms, kStartMs + 10 * kMinuteMs + kDayMs);
+  EXPECT_EQ(half.since_ms, jump_ms);
+  clock.committed(half, jump_ms);
+  clock.told({jump_ms + kMinuteMs - 1, kDayMs + kMinuteMs - 1});
+  EXPECT_TRUE(clock.ticks());
+  clock.told({jump_ms + kMinuteMs, kDayMs + kMinuteMs});
+  EXPECT_FALSE(clock.ticks());
+  EXPECT_TRUE(clock.deletions());
+  EXPECT_TRUE(clock.sealed().deletions);
+
+  // A restart 20 minutes before the end of the hour: 20 minutes are left, whatever it was told.
+  clock.started({jump_ms + 40 * kMinuteMs, 7});
+  EXPECT_FALSE(clock.ticks());
+  clock.told({jump_ms + 60 * kMinuteMs - 1, 7 + 20 * kMinuteMs - 1});
+  EXPECT_TRUE(clock.deletions());
+  clock.told({jump_ms + 60 * kMinuteMs, 7 + 20 * kMinuteMs});
+  EXPECT_FALSE(clock.deletions());
+  const HoldClock::Turn over = clock.sealed();
+  EXPECT_EQ(over.since_ms, 0);
+  clock.committed(over, jump_ms + 60 * kMinuteMs);
+
+  // Thirty days between what is stored and a start are no gap; a moment more is.
+  clock.started({jump_ms + 60 * kMinuteMs + 30 * kDayMs, 0});
+  EXPECT_FALSE(clock.deletions());
+  clock.started({jump_ms + 60 * kMinuteMs + 30 * kDayMs + 1, 0});
+  EXPECT_TRUE(clock.deletions());
+  EXPECT_FALSE(clock.ticks());
+  EXPECT_EQ(clock.seen().by_step, 1U);
+  EXPECT_EQ(clock.seen().over_restart, 1U);
+  EXPECT_EQ(clock.seen().by_gap, 1U);
+  EXPECT_EQ(clock.seen().to_the_end, 1U);
+}
+
 // ---- the simulator is worth something only if it finds what is wrong
 //
 // Here what the engine says is changed, one check of the simulator at a time. Mistakes inside the
