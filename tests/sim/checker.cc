@@ -79,7 +79,7 @@ std::int64_t Checker::overdue_left_ms(const Model::LiveLease& live, std::int64_t
                                     " was overdue at a start, nothing was heard of its worker, "
                                     "and nothing stored says so");
     }
-    overdue_[live.grant] = {wall_ms, 0, last_seq_, false};
+    overdue_[live.grant] = {{wall_ms}, last_seq_, false};
     return full_ms;
   }
   model::OverdueGrant stored;
@@ -90,11 +90,15 @@ std::int64_t Checker::overdue_left_ms(const Model::LiveLease& live, std::int64_t
   const auto given_at = [&](std::int64_t found_ms) {
     return stored.ends_ms >= found_ms + live.ttl_ms && stored.ends_ms <= found_ms + full_ms;
   };
-  if (!given_at(known->second.found_ms) && !given_at(known->second.found_before_ms)) {
+  std::vector<std::int64_t>& found_ms = known->second.found_ms;
+  const auto written = std::find_if(found_ms.begin(), found_ms.end(), given_at);
+  if (written == found_ms.end()) {
     context_.verdict.fail(12, name + " was given another end than a ttl after the start");
+    return full_ms;
   }
   if (hold_.deletions()) {  // written anew, which a crash may prevent
-    known->second = {wall_ms, known->second.found_ms, last_seq_, false};
+    found_ms.push_back(wall_ms);
+    known->second = {std::move(found_ms), last_seq_, false};
     return full_ms;
   }
   context_.coverage.overdue();
@@ -326,6 +330,9 @@ void Checker::full_check(const core::ShardStore& store, const core::Engine* engi
 void Checker::judge(const core::ShardStore& store, const core::Engine& engine) {
   full_check(store, &engine);
   model_.judge_due(context_.wall_ms());
+  if (const std::string kept = model_.kept_too_long(context_.wall_ms()); !kept.empty()) {
+    context_.verdict.fail(7, kept);
+  }
   const core::EngineStats stats = engine.stats();
   if (stats.live_leases != 0 || stats.parked_commands > 0) {
     context_.verdict.fail(17, std::to_string(stats.live_leases) + " leases and " +

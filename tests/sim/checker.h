@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "sim/context.h"
 #include "sim/hold_clock.h"
@@ -39,14 +40,18 @@ class Checker final : public Watcher {
   void judge(const core::ShardStore& store, const core::Engine& engine);
 
   bool nothing_live() const { return model_.unfinished().empty(); }
+  // Nothing should have been deleted by now: by age or number, as the settings say.
+  bool nothing_overdue() const { return model_.kept_too_long(context_.wall_ms()).empty(); }
+  // On the monotonic clock, the end of what a jump holds back; the past when nothing is held.
+  std::int64_t held_until_ms() const { return hold_.deletions_until_ms(); }
+  const HoldClock::Seen& holds_seen() const { return hold_.seen(); }
   std::string what_is_live() const;
 
  private:
   // Of a grant that a start found overdue (R5).
   struct Overdue {
-    std::int64_t found_ms = 0;  // the wall time of that start
-    std::int64_t found_before_ms =
-        0;                    // of the one before, when that one may still be what is stored
+    // The wall times of that start and of those before it that may still be what is stored.
+    std::vector<std::int64_t> found_ms;
     core::CommitSeq seq = 0;  // before the batch that says so
     bool heard = false;       // of its worker, since the last start
   };

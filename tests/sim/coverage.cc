@@ -69,6 +69,17 @@ void Coverage::each(const Visit& visit) {
   visit(full_checks_);
   visit(overdue_);
   visit(inherited_);
+  visit(holds_.by_step);
+  visit(holds_.by_gap);
+  visit(holds_.over_restart);
+  visit(holds_.to_the_end);
+}
+
+void Coverage::holds(const HoldClock::Seen& seen) {
+  holds_.by_step += seen.by_step;
+  holds_.by_gap += seen.by_gap;
+  holds_.over_restart += seen.over_restart;
+  holds_.to_the_end += seen.to_the_end;
 }
 
 void Coverage::add(const Coverage& other) { add_numbers(other.numbers()); }
@@ -150,6 +161,10 @@ std::string Coverage::table() const {
   row("full checks", full_checks_);
   row("grants overdue again", overdue_);
   row("keys inherited", inherited_);
+  row("holds: a step", holds_.by_step);
+  row("holds: a start", holds_.by_gap);
+  row("holds: over a restart", holds_.over_restart);
+  row("holds: to their end", holds_.to_the_end);
   return out;
 }
 
@@ -187,6 +202,10 @@ std::vector<std::string> Coverage::zeros() const {
   want(crashes_, "crashes");
   want(full_checks_, "full checks");
   want(overdue_, "grants overdue again");
+  want(holds_.by_step, "a hold by a step of the clock");
+  want(holds_.by_gap, "a hold by the gap before a start");
+  want(holds_.over_restart, "a hold that goes on over a restart");
+  want(holds_.to_the_end, "a hold that comes to its end");
   return out;
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/command.h"
 #include "core/effect.h"
+#include "sim/hold_clock.h"
 #include "sim/profile.h"
 
 namespace rota::sim {
@@ -43,6 +44,7 @@ class Coverage {
   void full_check() { ++full_checks_; }
   // A start met a grant that an earlier one had found overdue.
   void overdue() { ++overdue_; }
+  void holds(const HoldClock::Seen& seen);
   // A job was given the key of one that is gone with its queue and still stored. Too rare to be
   // asked for of a run of some minutes.
   void inherited() { ++inherited_; }
@@ -70,6 +72,7 @@ class Coverage {
   std::uint64_t full_checks_ = 0;
   std::uint64_t overdue_ = 0;
   std::uint64_t inherited_ = 0;
+  HoldClock::Seen holds_;
 };
 
 }  // namespace rota::sim

@@ -72,6 +72,9 @@ class Model {
     std::string what;
   };
   Due next_due(bool ticks_held, bool deletions_held) const;
+  // The first thing that should have been deleted a while ago, by age or because there are too many
+  // of its kind; empty when there is none.
+  std::string kept_too_long(std::int64_t now_ms) const;
   // What is due by `now_ms` and has not happened: run when the engine is idle.
   void judge_due(std::int64_t now_ms);
 

@@ -417,6 +417,57 @@ Model::Due Model::next_due(bool ticks_held, bool deletions_held) const {
   return due;
 }
 
+// By age, and SUCCEEDED jobs and run records by their number too.
+std::string Model::kept_too_long(std::int64_t now_ms) const {
+  constexpr std::int64_t kGraceMs = 2 * 60'000;  // some is looked for each minute
+  const auto over = [&](std::int64_t from_ms, std::int64_t keep_ms) {
+    return keep_ms != model::kForever && from_ms + keep_ms + kGraceMs < now_ms;
+  };
+  std::map<std::uint32_t, const Queue*> queues;
+  for (const auto& [name, q] : queues_) queues[q.number] = &q;
+  for (const auto& [key, job] : jobs_) {
+    if (!model::is_final(job.state)) continue;
+    const model::Retention& r = queues.at(key.queue)->settings.retention;
+    const std::int64_t keep_ms = job.state == JobState::kSucceeded ? r.succeeded_ms
+                                 : job.state == JobState::kDead    ? r.dead_ms
+                                                                   : r.cancelled_ms;
+    if (over(job.ended_ms, keep_ms)) {
+      return at(key) + " is " + std::string(model::name_of(job.state)) + " since " +
+             std::to_string(now_ms - job.ended_ms) + " ms and to be kept for " +
+             std::to_string(keep_ms);
+    }
+  }
+  for (const auto& [number, q] : queues) {
+    const std::uint64_t there = count(number, JobState::kSucceeded);
+    if (there > q->settings.retention.succeeded_count) {
+      return std::to_string(there) + " SUCCEEDED jobs of queue " + q->name + " are kept, not " +
+             std::to_string(q->settings.retention.succeeded_count);
+    }
+  }
+  for (const auto& [name, entry] : ledger_) {
+    if (entry.done && entry.expires_ms != model::kForever && over(entry.expires_ms, 0)) {
+      return "the result of key " + name.second + " is kept longer than its ledger";
+    }
+  }
+  for (const auto& [name, request] : requests_) {
+    if (over(request.created_ms, base::limits::kRequestIdKeptMs)) {
+      return "request " + name.second + " is remembered for more than its time";
+    }
+  }
+  for (const auto& [id, s] : schedulers_) {
+    if (s.runs.size() > context_.profile.max_scheduler_runs) {
+      return std::to_string(s.runs.size()) + " run records of " + id + " are kept";
+    }
+    for (const auto& [name, run] : s.runs) {
+      // Those of a deleted scheduler that rests are looked at once a day only.
+      if (s.declared && over(run.last_nominal_ms, base::limits::kRunsKeptMsDefault)) {
+        return "a run record of " + id + " is kept longer than its time";
+      }
+    }
+  }
+  return "";
+}
+
 // The engine is idle: nothing that is due may be left.
 void Model::judge_due(std::int64_t now_ms) {
   for (const auto& [key, job] : jobs_) {

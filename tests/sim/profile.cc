@@ -14,7 +14,7 @@ constexpr std::string_view kFaultNames[kFaults] = {
     "failed-read",  "late-read",    "short-pages",       "stall",
     "restart",      "hold-ticks",   "wall-back",         "wall-forward",
     "wall-leap",    "worker-death", "worker-suspend",    "beat-late",
-    "beat-never"};
+    "beat-never",   "wall-month",   "wall-decade",       "wall-return"};
 constexpr std::string_view kPointNames[kCrashPoints] = {"before-submit",    "submitted-lost",
                                                         "submitted-kept",   "committed-unanswered",
                                                         "answered-in-part", "during-load"};
@@ -54,6 +54,8 @@ Range range_of(Fault fault) {
     case Fault::kBeatLate:
     case Fault::kBeatNever:
       return {0.003, 0.1};
+    case Fault::kWallReturn:
+      return {0.02, 0.5};  // of each look while the clock is ahead
     default:
       return {0.002, 0.05};  // of each look of the chaos that comes every 500 ms or so
   }
@@ -116,10 +118,16 @@ Profile Profile::draw(std::uint64_t seed, const Reduction& reduction) {
     if (rng.chance(0.6)) p.features |= 1ULL << i;
   }
   const double share = rng.chance(0.1) ? 0.0 : rng.unit();  // some runs meet no fault at all
+  // The great leaps have a stream of their own: a seed without them is the run that it was before
+  // they came. They are in fewer runs than others, since not much happens after some of them.
+  Rng leaps = Rng(seed).split("leaps");
   for (std::size_t i = 0; i < kFaults; ++i) {
-    const Range range = range_of(static_cast<Fault>(i));
-    const double rate = rng.log_uniform(range.lo, range.hi);
-    if (rng.chance(share)) p.rate[i] = rate;
+    const auto fault = static_cast<Fault>(i);
+    const bool leap = fault >= Fault::kWallMonth;
+    Rng& from = leap ? leaps : rng;
+    const Range range = range_of(fault);
+    const double rate = from.log_uniform(range.lo, range.hi);
+    if (from.chance(leap ? share / 2 : share)) p.rate[i] = rate;
   }
   for (double& chance : p.crash) chance = rng.chance(0.5) ? rng.log_uniform(0.0002, 0.01) : 0.0;
   // A start is a rare occasion.

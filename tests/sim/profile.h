@@ -41,6 +41,9 @@ enum class Fault : std::uint8_t {
   kWorkerSuspend,
   kBeatLate,
   kBeatNever,
+  kWallMonth,   // the clock leaps by about 30 days
+  kWallDecade,  // by 10 years
+  kWallReturn,  // and back again, by as much
   kCount
 };
 constexpr std::size_t kFaults = static_cast<std::size_t>(Fault::kCount);

@@ -41,6 +41,8 @@ class Worker {
   void start();
   void die();  // its handlers are gone at once; a new process comes later
   void suspend(std::int64_t ms);
+  // For good: it asks for nothing any more.
+  void leave() { ++life_; }
   // Does a handler of it hold the job, by what it has been told?
   bool holds(const core::JobKey& key) const;
   std::size_t handlers() const { return held_.size(); }

@@ -2,6 +2,7 @@
 #include "sim/world.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rota::sim {
 namespace {
@@ -11,6 +12,10 @@ constexpr std::int64_t kMinuteMs = 60'000;
 constexpr std::int64_t kQuietMs = 3 * 60 * kMinuteMs;
 constexpr std::int64_t kMessagesGoneMs = 70'000;
 constexpr std::int64_t kAfterQuietMs = 3 * kMinuteMs;
+constexpr std::int64_t kDayMs = 24 * 60 * kMinuteMs;
+constexpr std::int64_t kDecadeMs = 3'652 * kDayMs;
+constexpr int kLeaps = 4;                          // of a run
+constexpr std::int64_t kSweptMs = 60 * kMinuteMs;  // what is due for deletion is gone by then
 constexpr std::uint64_t kHealSteps = 3'000'000;
 
 }  // namespace
@@ -81,7 +86,14 @@ void World::chaos() {
     offset += static_cast<std::int64_t>(rng_.log_uniform(11 * kMinuteMs, 86'400'000));
     trace_.add("wall", {static_cast<std::uint64_t>(offset)});
   }
+  // About as often more than the 30 days between two starts that are a jump, as less.
+  leap(Fault::kWallMonth, rng_.between(29 * kDayMs, 31 * kDayMs));
+  leap(Fault::kWallDecade, kDecadeMs);
   furthest_wall_ms_ = std::max(furthest_wall_ms_, offset);
+  if (ahead_ms_ > 0 && context_.strikes(Fault::kWallReturn, rng_)) {
+    offset -= std::exchange(ahead_ms_, 0);
+    trace_.add("wall", {static_cast<std::uint64_t>(offset)});
+  }
   for (auto& worker : workers_) {
     if (context_.strikes(Fault::kWorkerDeath, rng_)) worker->die();
     if (context_.strikes(Fault::kWorkerSuspend, rng_)) {
@@ -89,6 +101,15 @@ void World::chaos() {
     }
   }
   agenda_.in(rng_.between(200, 800), [this] { chaos(); });
+}
+
+void World::leap(Fault fault, std::int64_t ms) {
+  if (leaps_ >= kLeaps || !context_.strikes(fault, rng_)) return;
+  ++leaps_;
+  ahead_ms_ += ms;
+  context_.clocks.leapt = true;
+  context_.clocks.wall_offset_ms += ms;
+  trace_.add("wall", {static_cast<std::uint64_t>(context_.clocks.wall_offset_ms)});
 }
 
 // False when the run is over: broken, or nothing is left to happen.
@@ -137,6 +158,19 @@ bool World::quiet() {
   return checker_.nothing_live();
 }
 
+// What a jump has held back goes when its hour is over. Nobody polls any more, or a run would have
+// to count the polls of an hour.
+void World::see_holds_end() {
+  for (auto& worker : workers_) worker->leave();
+  if (checker_.held_until_ms() > context_.mono_ms()) {
+    advance(kHealSteps, checker_.held_until_ms() + kMinuteMs);
+  }
+  const std::int64_t until_ms = context_.mono_ms() + kSweptMs;
+  while (verdict_.ok() && context_.mono_ms() < until_ms && !checker_.nothing_overdue()) {
+    advance(kHealSteps, context_.mono_ms() + kMinuteMs);
+  }
+}
+
 RunResult World::run() {
   set_up();
   advance(profile_.steps, INT64_MAX);
@@ -155,6 +189,7 @@ RunResult World::run() {
   }
   if (verdict_.ok()) {
     advance(kHealSteps, context_.mono_ms() + kAfterQuietMs);
+    see_holds_end();
     // Its own duties go on: a moment when none is under way.
     for (int i = 0; i < 10'000 && verdict_.ok() && !server_.idle(); ++i) {
       advance(1, INT64_MAX);
@@ -164,6 +199,7 @@ RunResult World::run() {
       checker_.judge(*server_.store(), *server_.engine());
     }
   }
+  coverage_.holds(checker_.holds_seen());
   return {steps_, trace_.hash(), verdict_.first(), coverage_};
 }
 

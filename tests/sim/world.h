@@ -38,9 +38,11 @@ class World {
  private:
   void set_up();
   void chaos();
+  void leap(Fault fault, std::int64_t ms);
   void heal();
   void open_gates();
   bool quiet();
+  void see_holds_end();
   bool advance(std::uint64_t steps, std::int64_t until_ms);
 
   const Profile profile_;
@@ -59,6 +61,8 @@ class World {
   std::uint64_t steps_ = 0;
   std::int64_t furthest_wall_ms_ = 0;  // offset of the wall clock, the largest so far
   int forward_steps_ = 0;
+  int leaps_ = 0;
+  std::int64_t ahead_ms_ = 0;       // by leaps that may be taken back
   std::int64_t gates_open_ms_ = 0;  // since then nobody is in the way any more
 };
 
