@@ -13,6 +13,9 @@ namespace rota::sim {
 
 namespace {
 
+constexpr std::uint32_t kRestsUntilTick = 6;  // more than there are schedulers
+constexpr std::int64_t kTickLagMs = 5'000;    // of a server that nothing holds up
+
 bool is_overdue(const Model::LiveLease& lease, std::int64_t wall_ms) {
   const std::int64_t timeout_ms = lease.timeout_ms == model::kNoTimeout ? 0 : lease.timeout_ms;
   return wall_ms - lease.granted_ms > std::max(10 * lease.ttl_ms, timeout_ms);
@@ -257,6 +260,7 @@ void Checker::check_hold(const SealedTurn& sealed) {
 
 void Checker::died() {
   calls_.clear();
+  behind_.clear();
   leases_.clear();
 }
 
@@ -279,13 +283,46 @@ void Checker::check_wake(const Rest& rest) {
   }
 }
 
+// Each turn goes on with one scheduler at least, the one that waits longest first, and at rest none
+// is half done. So what is due is done after as many turns as there are schedulers, whenever the
+// engine says that it will wake.
+void Checker::check_ticks(const Rest& rest) {
+  std::map<std::string, Behind> behind;
+  if (!hold_.ticks()) {
+    for (const Model::DueTick& due : model_.due_ticks(rest.sealed.wall_ms)) {
+      const auto before = behind_.find(due.scheduler);
+      const bool same = before != behind_.end() && before->second.cursor_ms == due.cursor_ms &&
+                        before->second.version == due.version;
+      const std::uint32_t rests = same ? before->second.rests + 1 : 0;
+      behind[due.scheduler] = {due.cursor_ms, due.version, rests};
+      if (rests > kRestsUntilTick) {
+        context_.verdict.fail(17, due.scheduler + " should have ticked at " +
+                                      std::to_string(due.at_ms) + ", and nothing becomes of it");
+      }
+    }
+  }
+  behind_ = std::move(behind);
+}
+
+void Checker::judge_ticks() {
+  context_.coverage.ticks_judged();
+  for (const Model::DueTick& due : model_.due_ticks(context_.wall_ms() - kTickLagMs)) {
+    context_.verdict.fail(17, "faults have ended and " + due.scheduler + " has not ticked at " +
+                                  std::to_string(due.at_ms) + ", " +
+                                  std::to_string(context_.wall_ms() - due.at_ms) + " ms ago");
+  }
+}
+
 void Checker::rested(const core::ShardStore& store, const core::Engine& engine, const Rest& rest) {
   const core::EngineStats stats = engine.stats();
   if (stats.deletions_held != hold_.deletions() ||
-      (stats.schedulers_held || stats.ticks_held) != hold_.ticks()) {
-    context_.verdict.fail(25, "the engine says otherwise what the clock or the disk holds back");
+      stats.schedulers_held != hold_.ticks_by_clock()) {
+    context_.verdict.fail(25, "the engine says otherwise what a jump of the clock holds back");
   }
-  if (std::exchange(rested_turn_, rest.turn) != rest.turn) check_wake(rest);
+  if (std::exchange(rested_turn_, rest.turn) != rest.turn) {
+    check_wake(rest);
+    check_ticks(rest);
+  }
   if (turns_since_ >= context_.profile.full_check_every) full_check(store, &engine);
 }
 

@@ -36,6 +36,10 @@ class Checker final : public Watcher {
   // Everything, now and then: rows of the store, the model, the engine's own view, and a second
   // engine that loads what is stored.
   void full_check(const core::ShardStore& store, const core::Engine* engine);
+  // Healed a while ago, and nothing holds ticks back: each scheduler that is not paused is up to
+  // date, whatever the engine says of itself.
+  void judge_ticks();
+  bool ticks_held() const { return hold_.ticks(); }
   // At the end, when everything is quiet.
   void judge(const core::ShardStore& store, const core::Engine& engine);
 
@@ -60,6 +64,7 @@ class Checker final : public Watcher {
   std::int64_t overdue_left_ms(const Model::LiveLease& live, std::int64_t wall_ms);
   void check_hold(const SealedTurn& sealed);
   void check_wake(const Rest& rest);
+  void check_ticks(const Rest& rest);
   void hear(std::uint64_t token);
   void promised(std::uint64_t token);
   void compare_store(const core::ShardStore& store, int invariant);
@@ -73,6 +78,13 @@ class Checker final : public Watcher {
   core::CommitSeq last_seq_ = 0;
   std::uint32_t turns_since_ = 0;
   std::uint64_t rested_turn_ = 0;  // the last one that was followed by rest
+  // Schedulers with a due tick at the last rest, and for how many rests nothing has become of it.
+  struct Behind {
+    std::int64_t cursor_ms = 0;
+    std::uint64_t version = 0;
+    std::uint32_t rests = 0;
+  };
+  std::map<std::string, Behind> behind_;
 };
 
 }  // namespace rota::sim

@@ -69,6 +69,7 @@ void Coverage::each(const Visit& visit) {
   visit(full_checks_);
   visit(overdue_);
   visit(inherited_);
+  visit(ticks_judged_);
   visit(holds_.by_step);
   visit(holds_.by_gap);
   visit(holds_.over_restart);
@@ -161,6 +162,7 @@ std::string Coverage::table() const {
   row("full checks", full_checks_);
   row("grants overdue again", overdue_);
   row("keys inherited", inherited_);
+  row("ticks after healing", ticks_judged_);
   row("holds: a step", holds_.by_step);
   row("holds: a start", holds_.by_gap);
   row("holds: over a restart", holds_.over_restart);
@@ -202,6 +204,7 @@ std::vector<std::string> Coverage::zeros() const {
   want(crashes_, "crashes");
   want(full_checks_, "full checks");
   want(overdue_, "grants overdue again");
+  want(ticks_judged_, "ticks judged after the healing");
   want(holds_.by_step, "a hold by a step of the clock");
   want(holds_.by_gap, "a hold by the gap before a start");
   want(holds_.over_restart, "a hold that goes on over a restart");

@@ -44,6 +44,8 @@ class Coverage {
   void full_check() { ++full_checks_; }
   // A start met a grant that an earlier one had found overdue.
   void overdue() { ++overdue_; }
+  // The ticks of schedulers that are alive were judged after the healing.
+  void ticks_judged() { ++ticks_judged_; }
   void holds(const HoldClock::Seen& seen);
   // A job was given the key of one that is gone with its queue and still stored. Too rare to be
   // asked for of a run of some minutes.
@@ -72,6 +74,7 @@ class Coverage {
   std::uint64_t full_checks_ = 0;
   std::uint64_t overdue_ = 0;
   std::uint64_t inherited_ = 0;
+  std::uint64_t ticks_judged_ = 0;
   HoldClock::Seen holds_;
 };
 

@@ -96,7 +96,8 @@ class HoldClock {
 
   // As of the time that the engine was told last.
   bool deletions() const { return told_.mono_ms < deletions_until_ms_; }
-  bool ticks() const { return disk_is_full_ || told_.mono_ms < ticks_until_ms_; }
+  bool ticks() const { return disk_is_full_ || ticks_by_clock(); }
+  bool ticks_by_clock() const { return told_.mono_ms < ticks_until_ms_; }
   // On the monotonic clock: when deletions are no longer held; the past: they are not.
   std::int64_t deletions_until_ms() const { return deletions_until_ms_; }
   std::int64_t stored_since_ms() const { return stored_since_ms_; }

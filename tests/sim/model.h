@@ -72,6 +72,14 @@ class Model {
     std::string what;
   };
   Due next_due(bool ticks_held, bool deletions_held) const;
+  // Declared schedulers that are not paused, with a tick that is due by then.
+  struct DueTick {
+    std::string scheduler;
+    std::int64_t at_ms = 0;
+    std::int64_t cursor_ms = 0;
+    std::uint64_t version = 0;
+  };
+  std::vector<DueTick> due_ticks(std::int64_t by_ms) const;
   // The first thing that should have been deleted a while ago, by age or because there are too many
   // of its kind; empty when there is none.
   std::string kept_too_long(std::int64_t now_ms) const;

@@ -55,6 +55,15 @@ std::int64_t Model::next_tick_ms(const Scheduler& s) const {
   return Ticks(s.settings.spec).after(s.cursor_ms);
 }
 
+std::vector<Model::DueTick> Model::due_ticks(std::int64_t by_ms) const {
+  std::vector<DueTick> out;
+  for (const auto& [id, s] : schedulers_) {
+    if (!s.declared || s.paused || next_tick_ms(s) > by_ms) continue;
+    out.push_back({id, next_tick_ms(s), s.cursor_ms, s.version});
+  }
+  return out;
+}
+
 std::uint64_t Model::unfinished_of(const std::string& id) const {
   return static_cast<std::uint64_t>(std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& e) {
     return e.second.scheduler == id && e.second.unfinished();

@@ -90,7 +90,7 @@ void Server::boot() {
   if (engine_wall_ms_ < context_.wall_ms()) {
     context_.verdict.fail(25, "the engine starts behind the clock");
   }
-  if (ticks_held_) engine_->hold_ticks(true);
+  engine_->hold_ticks(ticks_held_ || ticks_stopped_);
   watcher_.opened(*store_, context_.now());
   watcher_.disk_is_full(ticks_held_);
   plan(0);
@@ -317,7 +317,7 @@ void Server::look() {
 void Server::look_at_pressure() {
   if (full_disk_ == ticks_held_) return;
   ticks_held_ = full_disk_;
-  engine_->hold_ticks(ticks_held_);
+  engine_->hold_ticks(ticks_held_ || ticks_stopped_);
   watcher_.disk_is_full(ticks_held_);
   touched_ = true;
 }

@@ -109,8 +109,12 @@ class Server {
 
   void boot();
   bool up() const { return up_; }
+  bool stopped() const { return context_.mono_ms() < stopped_until_ms_; }
   core::CallId submit(core::Command command, AnswerFn answer);  // 0: refused or down
   void hang_up(core::CallId call);
+
+  // The engine ticks no more, and nobody else is told; for tests of the simulator itself.
+  void stop_ticks() { ticks_stopped_ = true; }
 
   // What may befall it.
   void crash();
@@ -190,6 +194,7 @@ class Server {
   bool read_failed_ = false;
   bool full_disk_ = false;
   bool ticks_held_ = false;
+  bool ticks_stopped_ = false;
 
   std::int64_t engine_wall_ms_ = 0;
   std::optional<core::Now> first_input_;

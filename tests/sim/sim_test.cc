@@ -221,7 +221,7 @@ std::function<void(core::Turn&)> change_reply(Change change) {
 
 struct Planted {
   const char* name;
-  std::function<void(core::Turn&)> tamper;
+  Tamper tamper;
 };
 
 std::vector<Planted> planted() {
@@ -277,6 +277,9 @@ std::vector<Planted> planted() {
        }},
       {"SleepsThroughTheEndOfALease",
        [](core::Turn& turn) { turn.wake_mono_ms += 10 * base::kMinuteMs; }},
+      {"StopsTicking", {{}, true}},
+      // And would be believed if only its word counted.
+      {"StopsTickingAndSaysThatItGoesOn", {[](core::Turn& turn) { turn.more = true; }, true}},
   };
 }
 

@@ -11,6 +11,7 @@ constexpr std::int64_t kMinuteMs = 60'000;
 // When faults have ended, everything that can end has ended by then, in virtual time.
 constexpr std::int64_t kQuietMs = 3 * 60 * kMinuteMs;
 constexpr std::int64_t kMessagesGoneMs = 70'000;
+constexpr int kFreeSeconds = 30;
 constexpr std::int64_t kAfterQuietMs = 3 * kMinuteMs;
 constexpr std::int64_t kDayMs = 24 * 60 * kMinuteMs;
 constexpr std::int64_t kDecadeMs = 3'652 * kDayMs;
@@ -133,12 +134,25 @@ void World::heal() {
   context_.clocks.wall_offset_ms = furthest_wall_ms_;
   for (auto& client : clients_) client->rest();
   open_gates();
-  gates_open_ms_ = context_.mono_ms() + kMessagesGoneMs;
-  agenda_.in(kMessagesGoneMs, [this] { open_gates(); });
+  agenda_.in(kMessagesGoneMs, [this] {
+    open_gates();
+    watch_ticks();
+  });
+}
+
+// Schedulers live on until nothing has kept them from ticking for a while: then they must be up to
+// date. Now they are deleted, or jobs would come for ever.
+void World::watch_ticks() {
+  const bool free = server_.up() && !server_.stopped() && !checker_.ticks_held();
+  free_seconds_ = free ? free_seconds_ + 1 : 0;
+  if (free_seconds_ < kFreeSeconds) return agenda_.in(1'000, [this] { watch_ticks(); });
+  checker_.judge_ticks();
+  for (const char* id : {"s0", "s1", "s2"}) clients_[0]->insist(core::DeleteScheduler{id});
+  gates_open_ms_ = context_.mono_ms();
 }
 
 void World::open_gates() {
-  for (const char* id : {"s0", "s1", "s2"}) clients_[0]->insist(core::DeleteScheduler{id});
+  for (const char* id : {"s0", "s1", "s2"}) clients_[0]->insist(core::ResumeScheduler{id});
   for (const std::string& name : rumours_.queues) {
     core::SetQueue open;
     open.queue = name;
@@ -203,10 +217,9 @@ RunResult World::run() {
   return {steps_, trace_.hash(), verdict_.first(), coverage_};
 }
 
-RunResult run_once(const Profile& profile, bool print,
-                   const std::function<void(core::Turn&)>& tamper) {
+RunResult run_once(const Profile& profile, bool print, const Tamper& tamper) {
   World world(profile, print);
-  if (tamper) world.tamper(tamper);
+  world.tamper(tamper);
   return world.run();
 }
 

@@ -27,12 +27,21 @@ struct RunResult {
   Coverage coverage;
 };
 
+// For tests of the simulator itself: what the engine says is changed, or it does not tick.
+struct Tamper {
+  std::function<void(core::Turn&)> turn;
+  bool no_ticks = false;
+};
+
 class World {
  public:
   World(const Profile& profile, bool print);
 
   // Changes what the engine says, for tests of the simulator itself.
-  void tamper(std::function<void(core::Turn&)> with) { server_.tamper(std::move(with)); }
+  void tamper(const Tamper& with) {
+    if (with.turn) server_.tamper(with.turn);
+    if (with.no_ticks) server_.stop_ticks();
+  }
   RunResult run();
 
  private:
@@ -41,6 +50,7 @@ class World {
   void leap(Fault fault, std::int64_t ms);
   void heal();
   void open_gates();
+  void watch_ticks();
   bool quiet();
   void see_holds_end();
   bool advance(std::uint64_t steps, std::int64_t until_ms);
@@ -62,12 +72,12 @@ class World {
   std::int64_t furthest_wall_ms_ = 0;  // offset of the wall clock, the largest so far
   int forward_steps_ = 0;
   int leaps_ = 0;
-  std::int64_t ahead_ms_ = 0;       // by leaps that may be taken back
-  std::int64_t gates_open_ms_ = 0;  // since then nobody is in the way any more
+  std::int64_t ahead_ms_ = 0;               // by leaps that may be taken back
+  std::int64_t gates_open_ms_ = INT64_MAX;  // since then nobody is in the way any more
+  int free_seconds_ = 0;                    // for so long nothing has kept schedulers from ticking
 };
 
 // Runs a profile once.
-RunResult run_once(const Profile& profile, bool print,
-                   const std::function<void(core::Turn&)>& tamper = {});
+RunResult run_once(const Profile& profile, bool print, const Tamper& tamper = {});
 
 }  // namespace rota::sim
