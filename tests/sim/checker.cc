@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "app/recount.h"
 #include "model/keys.h"
 #include "model/keyspace.h"
 #include "model/records.h"
@@ -344,11 +345,28 @@ void Checker::compare_store(const core::ShardStore& store, int invariant) {
   }
 }
 
+// As `rota-server --check` counts: what lies beside the jobs too, such as their listing for
+// retention, the expiry of keys and requests, and how far each of them has been swept.
+void Checker::recount(const core::ShardStore& store) {
+  const auto report = app::recount(store);
+  if (!report) {
+    context_.verdict.fail(2, "the rows cannot be counted: " + report.error().message);
+    return;
+  }
+  for (const std::string& text : report->contradictions) context_.verdict.fail(14, text);
+  const std::size_t live = model_.live_leases().size();
+  if (report->live_leases != live) {
+    context_.verdict.fail(14, std::to_string(report->live_leases) + " leases are counted, " +
+                                  std::to_string(live) + " are live");
+  }
+}
+
 void Checker::full_check(const core::ShardStore& store, const core::Engine* engine) {
   turns_since_ = 0;
   context_.coverage.full_check();
   compare_store(store, 1);
   if (context_.verdict.ok()) model_.compare_all();
+  if (context_.verdict.ok()) recount(store);
   if (engine != nullptr) {
     for (const std::string& fault : engine->check(store)) context_.verdict.fail(14, fault);
   }

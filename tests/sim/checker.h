@@ -68,6 +68,7 @@ class Checker final : public Watcher {
   void hear(std::uint64_t token);
   void promised(std::uint64_t token);
   void compare_store(const core::ShardStore& store, int invariant);
+  void recount(const core::ShardStore& store);
 
   Context& context_;
   Model model_;

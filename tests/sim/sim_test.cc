@@ -178,11 +178,13 @@ TEST(Sim, AJumpOfTheClockHoldsDeletionsForAnHourAndTicksForAMinute) {
 // Here what the engine says is changed, one check of the simulator at a time. Mistakes inside the
 // engine and around it are planted by tools/mutation (server/base/mistakes.inc).
 
-std::shared_ptr<core::Batch> copy_without(const core::Batch& batch, core::Keyspace keyspace) {
+// `tag`: how the row's key begins; 0: any.
+std::shared_ptr<core::Batch> copy_without(const core::Batch& batch, core::Keyspace keyspace,
+                                          char tag) {
   auto out = std::make_shared<core::Batch>();
   bool dropped = false;
   for (const auto& [key, value] : batch.changes()) {
-    if (!dropped && key.first == keyspace) {
+    if (!dropped && key.first == keyspace && (tag == 0 || key.second.front() == tag)) {
       dropped = true;
     } else if (value) {
       out->put(key.first, key.second, *value);
@@ -194,10 +196,10 @@ std::shared_ptr<core::Batch> copy_without(const core::Batch& batch, core::Keyspa
 }
 
 // Loses one row of the keyspace in every batch that has one.
-std::function<void(core::Turn&)> lose_row(core::Keyspace keyspace) {
-  return [keyspace](core::Turn& turn) {
+std::function<void(core::Turn&)> lose_row(core::Keyspace keyspace, char tag = 0) {
+  return [keyspace, tag](core::Turn& turn) {
     if (!turn.batch) return;
-    if (auto less = copy_without(*turn.batch, keyspace)) turn.batch = std::move(less);
+    if (auto less = copy_without(*turn.batch, keyspace, tag)) turn.batch = std::move(less);
   };
 }
 
@@ -235,6 +237,8 @@ std::vector<Planted> planted() {
       {"LosesALedgerEntry", lose_row(core::Keyspace::kLedger)},
       {"LosesARunRecord", lose_row(core::Keyspace::kRun)},
       {"LosesARequest", lose_row(core::Keyspace::kRequest)},
+      {"LosesAListingForRetention", lose_row(core::Keyspace::kFinal, 't')},
+      {"LosesTheExpiryOfARequest", lose_row(core::Keyspace::kRequest, 't')},
       {"LosesAFinalRecord", lose_row(core::Keyspace::kFinal)},
       {"GrantsTwice", change_event(JobEvent::Kind::kGranted,
                                    [](Events& all, std::size_t i) { all.push_back(all[i]); })},
