@@ -151,6 +151,12 @@ void run_seed(std::uint64_t seed, const Arguments& arguments, Totals* totals) {
            totals->broken <= 3 && !arguments.until_broken);
   }
   if (seed % kTwiceEvery != 0 && !arguments.seed) return;
+  if (arguments.seed) {
+    std::printf("trace %016llx of seed %llu, %llu steps\n",
+                static_cast<unsigned long long>(result.trace_hash),
+                static_cast<unsigned long long>(seed),
+                static_cast<unsigned long long>(result.steps));
+  }
   if (arguments.trace) return;
   ++totals->twice;
   const RunResult again = run_once(profile, false);
