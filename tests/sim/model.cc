@@ -127,6 +127,7 @@ void Model::take(const SealedTurn& sealed, const std::map<core::CallId, core::Co
     for (const core::LeaseRef& ref : abandon.leases) step_.abandoned.emplace(ref.token, false);
   }
   for (const auto& [id, s] : schedulers_) step_.unfinished_before[id] = unfinished_of(id);
+  remember_bounded();
   for (const Event& event : turn.events) {
     context_.coverage.hit(event.kind);
     if (event.seq != turn.seq) fail(29, "an event names another commit than its own");
@@ -487,6 +488,7 @@ void Model::silent() {
     if (swept && (it->second.expires_ms > step_.hi || held())) {
       return fail(5, "the result of key " + it->first.second + " was forgotten before its time");
     }
+    if (swept) step_.keys_lost.emplace(it->first, it->second.job);
     it = swept ? ledger_.erase(it) : std::next(it);
   }
   // The oldest first, as by count.
@@ -505,6 +507,7 @@ void Model::after_turn() {
     }
   }
   see_operations();
+  judge_full();
 }
 
 }  // namespace rota::sim

@@ -197,6 +197,18 @@ class Model {
     std::set<std::string> pauses;  // schedulers that a command paused
     std::map<std::string, std::vector<model::SchedulerSettings>> settings;  // before that
     std::vector<std::uint64_t> said_done;  // operations, by a refused cancel
+    // Jobs of the queues that have a bound, as they were before the turn: state, attempts.
+    std::map<JobKey, std::pair<JobState, std::uint32_t>> before;
+    std::set<std::string> full;   // queues of which the turn says that they are
+    std::set<std::string> taken;  // queues that a tick of it has put a job into
+    // Ledger entries that were given up in this turn, with who had them.
+    std::set<std::pair<std::pair<std::string, std::string>, JobKey>> keys_lost;
+    struct KeySkip {  // a tick that did not run because its key is taken
+      std::string scheduler;
+      std::vector<std::pair<std::string, std::string>> names;  // by each settings it may have had
+      JobKey holder;
+    };
+    std::vector<KeySkip> key_skips;
     std::vector<std::pair<const core::Command*, const core::LeaseReply*>> polls;
   };
   // What may become of an attempt that ends.
@@ -218,6 +230,10 @@ class Model {
                      const std::function<bool(const model::QueueSettings&)>& fits) const;
   std::uint64_t count(std::uint32_t queue, JobState state) const;
   std::uint64_t waiting(std::uint32_t queue) const;
+  // Least and most that can have waited there at some time of the turn. Needs `Step::before`.
+  std::pair<std::uint64_t, std::uint64_t> waiting_in_turn(std::uint32_t queue) const;
+  void remember_bounded();
+  void judge_full();
   const core::Batch::Change* change(core::Keyspace keyspace, const std::string& key) const;
   bool held() const { return step_.turn->hold.deletions; }
 
@@ -308,7 +324,9 @@ class Model {
   void fired(const std::string& id, Scheduler& s, const model::RunRecord& run,
              std::uint64_t* busy_lo, std::uint64_t* busy_hi);
   void skipped(const std::string& id, const Scheduler& s, const model::RunRecord& run,
-               std::uint64_t busy_hi);
+               std::int64_t first_ms, std::uint64_t busy_hi);
+  bool key_is_taken(const std::pair<std::string, std::string>& name, const JobKey& holder) const;
+  void judge_key_skips();
   void check_catch_up(const std::string& id, const Scheduler& s, const model::RunRecord& run,
                       std::int64_t first_ms);
 

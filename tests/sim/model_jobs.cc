@@ -217,6 +217,7 @@ void Model::check_enqueue_item(
           row(Keyspace::kJob, keys::job(key)) != nullptr) {
         context_.coverage.inherited();
       }
+      step_.keys_lost.emplace(name, it->second.job);
       ledger_.erase(name);
     }
     if (got != nullptr && got->created) {
@@ -228,11 +229,7 @@ void Model::check_enqueue_item(
   if (error != nullptr) {
     if (!most || error->reason != Reason::kQueueFull) return refused(Reason::kQueueFull);
     // Ticks and ends of this turn that came before are not known yet.
-    const bool exact = step_.turn->turn.events.size() == step_.next_event && schedulers_.empty();
-    if (waits < *most && exact) {
-      fail(28, "QUEUE_FULL with " + std::to_string(waits) + " of " + std::to_string(*most) +
-                   " waiting in " + q->name);
-    }
+    if (waits < *most) step_.full.insert(q->name);
     return;
   }
   if (!got->created) return fail(5, "an enqueue without a job's key was answered with another job");
@@ -450,7 +447,9 @@ void Model::on(const core::ExplainJob& c, const core::ReplyBody& r) {
 void Model::give_key_back(const Job& job) {
   if (job.business_key.empty()) return;
   const auto it = ledger_.find({job.key_scope, job.business_key});
-  if (it != ledger_.end() && it->second.job == job.key && !it->second.done) ledger_.erase(it);
+  if (it == ledger_.end() || it->second.job != job.key || it->second.done) return;
+  step_.keys_lost.emplace(it->first, job.key);
+  ledger_.erase(it);
 }
 
 void Model::end_job(Job& job, JobState to, std::int64_t at_ms, const std::string& result) {

@@ -141,6 +141,9 @@ void Model::on(const core::DeleteQueue& c, const core::ReplyBody& r) {
   };
   while (ok() && left_of_it()) autonomous(events[step_.next_event]);
   if (!ok()) return;
+  for (const auto& [name, entry] : ledger_) {
+    if (entry.job.queue == number) step_.keys_lost.emplace(name, entry.job);
+  }
   std::erase_if(jobs_, [&](const auto& entry) { return entry.first.queue == number; });
   for (auto& [id, purge] : purges_) {
     if (purge.queue == number) purge.done = true;
@@ -215,6 +218,71 @@ void Model::on(const core::GetOperation& c, const core::ReplyBody& r) {
   const auto& operation = std::get<core::OperationReply>(r).operation;
   if (it->second.done && (!operation.done || operation.cancelled != it->second.cancelled)) {
     fail(7, "an operation that has ended is said to go on");
+  }
+}
+
+// ---- how many wait
+
+// Before a turn that may speak of a bound.
+void Model::remember_bounded() {
+  std::set<std::uint32_t> bounded;
+  for (const auto& [name, q] : queues_) {
+    if (q.settings.max_waiting) bounded.insert(q.number);
+  }
+  if (bounded.empty()) return;
+  for (const auto& [key, job] : jobs_) {
+    if (bounded.contains(key.queue)) step_.before[key] = {job.state, job.attempts};
+  }
+}
+
+std::pair<std::uint64_t, std::uint64_t> Model::waiting_in_turn(std::uint32_t queue) const {
+  const auto waits = [](JobState state) {
+    return state == JobState::kScheduled || state == JobState::kBlocked ||
+           state == JobState::kReady;
+  };
+  std::uint64_t always = 0;
+  std::uint64_t sometimes = 0;
+  std::set<JobKey> seen;
+  const auto look = [&](const JobKey& key) {
+    if (key.queue != queue || !seen.insert(key).second) return;
+    const auto before = step_.before.find(key);
+    const auto now = jobs_.find(key);
+    const bool was = before != step_.before.end();
+    const bool is = now != jobs_.end();
+    const bool waited = was && waits(before->second.first);
+    const bool same = was && is && before->second.second == now->second.attempts;
+    if (waited && is && now->second.waits() && same) ++always;
+    // What neither waits now nor did before has waited in between when it is new, or was redriven
+    // or given back and granted anew.
+    const bool began = !was || (is && !same);
+    if (waited || (is && now->second.waits()) || began) ++sometimes;
+  };
+  for (const auto& [key, state] : step_.before) look(key);
+  for (const auto& [key, job] : jobs_) {
+    if (job.waits()) look(key);
+  }
+  for (const JobKey& key : step_.touched) look(key);
+  return {always, sometimes};
+}
+
+// What was refused or skipped because a queue is full, and what ticks have put into one.
+void Model::judge_full() {
+  for (const auto& [name, q] : queues_) {
+    const bool full = step_.full.contains(name);
+    if (!ok() || (!full && !step_.taken.contains(name))) continue;
+    const auto [always, sometimes] = waiting_in_turn(q.number);
+    const auto no_more_than = [](std::uint64_t n) {
+      return [n](const model::QueueSettings& s) { return s.max_waiting && *s.max_waiting <= n; };
+    };
+    if (full && !some_settings(q, no_more_than(sometimes))) {
+      fail(28, "QUEUE_FULL with " + std::to_string(sometimes) + " waiting in " + name);
+    }
+    const auto room = [least = always](const model::QueueSettings& s) {
+      return !s.max_waiting || *s.max_waiting > least;
+    };
+    if (step_.taken.contains(name) && !some_settings(q, room)) {
+      fail(28, "a tick made a job more than may wait in " + name);
+    }
   }
 }
 

@@ -221,6 +221,7 @@ void Model::see_runs() {
   for (auto& [id, s] : schedulers_) {
     if (ok()) see_runs_of(id, s);
   }
+  judge_key_skips();
 }
 
 // Every tick between the cursor before and the cursor now is covered by exactly one record.
@@ -311,7 +312,7 @@ void Model::see_runs_of(const std::string& id, Scheduler& s) {
     if (run.outcome == model::RunOutcome::kFired) {
       fired(id, s, run, &busy_lo, &busy_hi);
     } else {
-      skipped(id, s, run, busy_hi);
+      skipped(id, s, run, one.first_ms, busy_hi);
     }
     if (!was_edited && ok()) check_catch_up(id, s, run, one.first_ms);
     if (!ok()) return;
@@ -428,6 +429,7 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
     ledger_[{job.key_scope, job.business_key}] =
         Entry{false, key, job.kind, job.content_type, job.payload_hash, "", 0};
   }
+  step_.taken.insert(q->name);
   ++q->created;
   q->next_seq = std::max(q->next_seq, key.seq + 1);
   ++*busy_lo;
@@ -437,7 +439,21 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
 }
 
 void Model::skipped(const std::string& id, const Scheduler& s, const model::RunRecord& run,
-                    std::uint64_t busy_hi) {
+                    std::int64_t first_ms, std::uint64_t busy_hi) {
+  if (run.reason == "BUSINESS_KEY_EXISTS") {  // judged when all ticks of the turn are known
+    for (std::int64_t at = first_ms; at <= run.last_nominal_ms;
+         at = Ticks(s.settings.spec).after(at)) {
+      Step::KeySkip skip{id, {}, run.job};
+      for (const model::SchedulerSettings* settings : settings_in_turn(id, s)) {
+        const model::JobTemplate& t = settings->job;
+        if (t.business_key.empty()) continue;
+        skip.names.emplace_back(t.key_scope.empty() ? t.queue : t.key_scope,
+                                with_time(t.business_key, at));
+      }
+      step_.key_skips.push_back(std::move(skip));
+    }
+    return;
+  }
   const auto allowed = [&](const model::SchedulerSettings& settings) {
     if (run.reason == "PREVIOUS_RUN_UNFINISHED") {
       return settings.overlap == model::Overlap::kSkip && busy_hi > 0;
@@ -446,7 +462,6 @@ void Model::skipped(const std::string& id, const Scheduler& s, const model::RunR
       // The waiting run itself is unfinished, and may be the only one until it is let go.
       return settings.overlap == model::Overlap::kWaitOne && busy_hi > 0;
     }
-    if (run.reason == "BUSINESS_KEY_EXISTS") return !settings.job.business_key.empty();
     const Queue* q = queue(settings.job.queue);
     return run.reason == "QUEUE_FULL" && q != nullptr &&
            some_settings(*q,
@@ -454,10 +469,35 @@ void Model::skipped(const std::string& id, const Scheduler& s, const model::RunR
   };
   if (run.outcome == model::RunOutcome::kMissed) return;  // check_catch_up()
   for (const model::SchedulerSettings* settings : settings_in_turn(id, s)) {
-    if (allowed(*settings)) return;
+    if (!allowed(*settings)) continue;
+    if (run.reason == "QUEUE_FULL") step_.full.insert(settings->job.queue);
+    return;
   }
   fail(run.reason.ends_with("KEY_EXISTS") ? 5 : 26,
        "a tick of " + id + " did not run for the reason " + run.reason + ", which is not so");
+}
+
+// At some time of the turn somebody had the key, and it is the one that is told.
+bool Model::key_is_taken(const std::pair<std::string, std::string>& name,
+                         const JobKey& holder) const {
+  if (step_.keys_lost.contains({name, holder})) return true;
+  const auto it = ledger_.find(name);
+  if (it == ledger_.end() || it->second.job != holder) return false;
+  const Entry& entry = it->second;
+  if (!entry.done) return jobs_.contains(holder);
+  return entry.expires_ms > step_.lo || step_.turn->hold.deletions_once;
+}
+
+void Model::judge_key_skips() {
+  for (const Step::KeySkip& skip : step_.key_skips) {
+    const bool taken = std::any_of(skip.names.begin(), skip.names.end(), [&](const auto& name) {
+      return key_is_taken(name, skip.holder);
+    });
+    if (ok() && !taken) {
+      fail(5, "a tick of " + skip.scheduler + " did not run because " + at(skip.holder) +
+                  " has its business key, which is not so");
+    }
+  }
 }
 
 // Late ticks against the policy. A plan that had to read keys was made a while ago.
