@@ -2,6 +2,8 @@
 #include "faults/bench.h"
 
 #include <fcntl.h>
+#include <rocksdb/db.h>
+#include <rocksdb/wal_filter.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +20,7 @@
 #include <variant>
 
 #include "store/acked_seq.h"
+#include "store/rocks_options.h"
 
 namespace rota::faults {
 
@@ -28,7 +31,6 @@ using Kind = Verdict::Kind;
 namespace {
 
 constexpr unsigned kChildSeconds = 120;  // one that takes longer hangs
-constexpr std::uint64_t kPageBytes = 4096;
 constexpr int kSignalled = 1000;
 
 std::string read_file(const std::string& path) {
@@ -36,59 +38,6 @@ std::string read_file(const std::string& path) {
   std::ostringstream bytes;
   bytes << in.rdbuf();
   return bytes.str();
-}
-
-void apply(const Damage& damage, std::uint64_t seed, const std::string& path) {
-  std::string bytes = read_file(path);
-  const auto from = static_cast<std::size_t>(damage.offset);
-  const bool may_be_behind =
-      damage.kind == Damage::Kind::kCut || damage.kind == Damage::Kind::kTornRecord;
-  if (from >= bytes.size() && !may_be_behind) return;
-  switch (damage.kind) {
-    case Damage::Kind::kNone:
-      return;
-    case Damage::Kind::kFlip:
-      bytes[from] = static_cast<char>(bytes[from] ^ static_cast<char>(1U << damage.bit));
-      break;
-    case Damage::Kind::kZeroPage: {
-      const std::size_t n = std::min<std::size_t>(kPageBytes, bytes.size() - from);
-      std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(from), n, '\0');
-      break;
-    }
-    case Damage::Kind::kCut:
-      bytes.resize(std::min(from, bytes.size()));
-      break;
-    case Damage::Kind::kZeroRest:
-      std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(from), bytes.end(), '\0');
-      break;
-    case Damage::Kind::kNoiseRest:
-      for (std::size_t i = from; i < bytes.size(); ++i) {
-        bytes[i] = static_cast<char>((i * 2654435761U + seed) >> 7U);
-      }
-      break;
-    case Damage::Kind::kTornRecord: {
-      constexpr std::size_t kData = 100;  // what the header says and the pages do not hold
-      bytes += std::string("\x01\x02\x03\x04\x64\x00\x01", 7) + std::string(kData, '\0');
-      break;
-    }
-  }
-  fs::remove(path);  // it may share its bytes with the image
-  std::ofstream(path, std::ios::binary) << bytes;
-}
-
-// Files of the database are only ever replaced, so a link is a copy; those beside it are written in
-// place.
-void copy_image(const std::string& from, const std::string& to) {
-  fs::create_directories(to + "/db");
-  fs::permissions(to, fs::perms::owner_all);
-  for (const auto& entry : fs::directory_iterator(from)) {
-    if (entry.is_regular_file()) fs::copy(entry.path(), to);
-  }
-  for (const auto& entry : fs::directory_iterator(from + "/db")) {
-    const std::string name = entry.path().filename().string();
-    if (name.rfind("LOG", 0) == 0 || name == "LOCK") continue;
-    fs::create_hard_link(entry.path(), to + "/db/" + name);
-  }
 }
 
 std::string c_str(const char* text) { return text; }
@@ -189,6 +138,8 @@ Verdict Bench::disk_fault(const DiskPlan& plan, bool exits) {
     WorkOptions options;
     options.data = data();
     options.seed = seed_;
+    options.sessions = static_cast<int>(drawn(seed_, "sessions", 0, 2, 3));
+    options.batches = static_cast<int>(drawn(seed_, "batches", 0, 30, 50));
     options.exits = exits;
     options.disk = disk.get();
     return work(options, disk, facts_);
@@ -230,115 +181,198 @@ Verdict Bench::check_left(CommitSeq least, CommitSeq most) {
 
 // ---- damaged files ----------------------------------------------------------------------------
 
-Image Bench::make_image(bool clean) {
-  Image image;
-  image.folder = folder_ + (clean ? "/clean" : "/torn");
-  // The witness is written each second; one that knows the last batch is of no use here.
-  for (int attempt = 0; attempt < 20; ++attempt) {
-    fs::remove_all(image.folder);
+namespace {
+
+const char* name_of(ImageKind kind) {
+  switch (kind) {
+    case ImageKind::kClosed:
+      return "closed";
+    case ImageKind::kCrashed:
+      return "killed";
+    case ImageKind::kRestarted:
+      return "restarted";
+    case ImageKind::kHalfFlushed:
+      return "half flushed";
+    case ImageKind::kTorn:
+      return "torn";
+  }
+  return "";
+}
+
+// `attempt`: a few batches more each time, for what one number of them does not give.
+std::vector<Session> sessions_of(ImageKind kind, std::uint64_t seed, int attempt) {
+  const std::string name = name_of(kind);
+  const auto draw = [&](const char* what, std::uint64_t n, std::uint64_t least,
+                        std::uint64_t most) {
+    return static_cast<int>(drawn(seed, name + what, n, least, most));
+  };
+  std::vector<Session> sessions(static_cast<std::size_t>(draw("sessions", 0, 2, 4)));
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    sessions[i] = {draw("batches", i, 10, 60), draw("closed", i, 0, 1) == 1};
+  }
+  Session& last = sessions.back();
+  last.closed = kind == ImageKind::kClosed;
+  if (kind == ImageKind::kRestarted) {
+    last.batches = draw("few", 0, 0, 3);
+    sessions[sessions.size() - 2].closed = false;
+  }
+  if (kind != ImageKind::kRestarted) last.batches += attempt;
+  return sessions;
+}
+
+// Which logs RocksDB finds needed, as it is about to replay them.
+class NeededLogs final : public rocksdb::WalFilter {
+ public:
+  const char* Name() const override { return "rota.needed_logs"; }
+  void ColumnFamilyLogNumberMap(const std::map<std::uint32_t, std::uint64_t>& numbers,
+                                const std::map<std::string, std::uint32_t>& ids) override {
+    state = numbers.at(ids.at(rocksdb::kDefaultColumnFamilyName));
+    payload = numbers.at(ids.at(store::kPayloadFamily));
+  }
+
+  std::uint64_t state = 0;
+  std::uint64_t payload = 0;
+};
+
+}  // namespace
+
+bool Bench::run_sessions(const std::vector<Session>& sessions, Image* image) {
+  fs::remove_all(image->folder);
+  image->places.clear();
+  image->submitted = 0;
+  for (const Session& session : sessions) {
     clear_facts();
     const int code = in_child([&] {
       WorkOptions options;
-      options.data = image.folder;
+      options.data = image->folder;
       options.seed = seed_;
-      options.close_last = clean;
+      options.after = image->submitted;
+      options.batches = session.batches;
+      options.settles = true;
+      options.close_last = session.closed;
       return work(options, rocksdb::FileSystem::Default(), facts_);
     });
-    if (code != 0 || facts_->wrong[0] != '\0') continue;
-    image.submitted = facts_->submitted;
-    image.acked = clean ? image.submitted : image.submitted - 1;
-    if (clean) return image;
-    auto witness = store::AckedSeq::open(image.folder + "/acked_seq", /*create=*/false);
-    const auto* acked = std::get_if<store::AckedSeq>(&witness);
-    if (acked == nullptr || acked->value() > image.acked) continue;
-    const auto logs = files_of(image, [](const std::string& name) {
-      return name.size() > 4 && name.compare(name.size() - 4, 4, ".log") == 0;
-    });
-    if (logs.empty()) continue;
-    image.torn_log = logs.back();
-    image.torn_begin = facts_->log_bytes_before_last;
-    image.torn_end = fs::file_size(image.folder + "/" + image.torn_log);
-    // The last batch may have begun a log of its own.
-    if (image.torn_begin > image.torn_end) image.torn_begin = 0;
-    return image;
+    if (code != 0 || facts_->wrong[0] != '\0') return false;
+    if (session.batches > 0) image->submitted = facts_->submitted;
+    image->places.insert(image->places.end(), facts_->places.begin(),
+                         facts_->places.begin() + static_cast<std::ptrdiff_t>(facts_->place_count));
   }
-  std::fprintf(stderr, "no image of a store can be made: %s\n", facts_->failure.data());
+  return look_at(image);
+}
+
+bool Bench::look_at(Image* image) {
+  std::erase_if(image->places, [&](const BatchPlace& place) {
+    return !fs::exists(image->folder + "/" + log_name(place.log));
+  });
+  auto witness = store::AckedSeq::open(image->folder + "/acked_seq", /*create=*/false);
+  const auto* acked = std::get_if<store::AckedSeq>(&witness);
+  if (acked == nullptr) return false;
+  image->witness = acked->value();
+  place_in_data(*image, {});
+  clear_facts();
+  // Two numbers come back as the place of a batch.
+  const int code = in_child([&] {
+    NeededLogs needed;
+    rocksdb::DBOptions options;
+    options.wal_filter = &needed;
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* db = nullptr;
+    const auto status = rocksdb::DB::OpenForReadOnly(
+        options, data() + "/db",
+        {{rocksdb::kDefaultColumnFamilyName, {}}, {store::kPayloadFamily, {}}}, &handles, &db);
+    facts_->places[0] = {0, 0, needed.state, needed.payload};
+    return status.ok() ? 0 : 1;
+  });
+  image->state_log = facts_->places[0].begin;
+  image->payload_log = facts_->places[0].end;
+  return code == 0;
+}
+
+Image Bench::make_image(ImageKind kind) {
+  Image image;
+  image.name = name_of(kind);
+  image.folder = folder_ + "/" + image.name;
+  for (int attempt = 0; attempt < 60; ++attempt) {
+    if (!run_sessions(sessions_of(kind, seed_, attempt), &image)) break;
+    image.acked = image.submitted;
+    if (image.last_log().empty()) continue;
+    if (kind == ImageKind::kHalfFlushed && !is_half_flushed(image, seed_)) continue;
+    if (kind != ImageKind::kTorn) return image;
+    // The witness is written each second; one that knows the last batch is of no use here.
+    image.acked = image.submitted - 1;
+    if (image.witness <= image.acked) return image;
+  }
+  std::fprintf(stderr, "no image of a store can be made, %s: %s %s\n", image.name.c_str(),
+               facts_->failure.data(), facts_->wrong.data());
   std::abort();
 }
 
-std::vector<std::string> Bench::files_of(const Image& image,
-                                         const std::function<bool(const std::string&)>& fits) {
-  std::vector<std::string> found;
-  for (const auto& entry : fs::recursive_directory_iterator(image.folder)) {
-    if (!entry.is_regular_file() || entry.file_size() == 0) continue;
-    const std::string name = entry.path().filename().string();
-    if (fits(name)) found.push_back(fs::relative(entry.path(), image.folder).string());
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-void Bench::place(const Image& image, const Damage& damage) {
+void Bench::place_in_data(const Image& image, const Damage& damage) {
   fs::remove_all(data());
-  copy_image(image.folder, data());
-  if (damage.kind != Damage::Kind::kNone) apply(damage, seed_, data() + "/" + damage.file);
+  place(image, damage, seed_, data());
 }
 
 Verdict Bench::damage(const Image& image, const Damage& damage, bool torn) {
-  place(image, damage);
-  const Verdict verdict = check_left(image.acked, image.submitted);
-  if (verdict.kind == Kind::kRefused && torn) {
-    return wrong("refused, although only a batch that nobody knew of was torn");
+  place_in_data(image, damage);
+  Verdict verdict = check_left(least_allowed(image, damage), image.submitted);
+  if (verdict.kind == Kind::kRecovered && facts_->recovered < image.acked) {
+    verdict.kind = Kind::kAsTorn;
   }
-  return names_the_file(damage, verdict);
+  if (verdict.kind == Kind::kRefused && torn) {
+    verdict = wrong("refused, although only a batch that nobody knew of was torn");
+  }
+  verdict = names_the_cause(damage, verdict);
+  if (verdict.kind == Kind::kWrong) {
+    verdict.text = text_of(damage) + ": " + verdict.text + " (" + image.text() + ")";
+  }
+  return verdict;
 }
 
-Verdict Bench::names_the_file(const Damage& damage, const Verdict& verdict) const {
+Verdict Bench::names_the_cause(const Damage& damage, const Verdict& verdict) const {
   if (verdict.kind != Kind::kRefused) return verdict;
   // RocksDB also looks for a table under an older ending and names that, so the number must do.
   const fs::path file(damage.file);
   const std::string name =
       file.extension() == ".sst" ? file.stem().string() : file.filename().string();
-  if (verdict.text.find(name) == std::string::npos) {
-    return wrong("the refusal does not name " + damage.file);
-  }
-  return verdict;
+  const auto says = [&](const std::string& text) {
+    return verdict.text.find(text) != std::string::npos;
+  };
+  if (says(name) || (says("batch") && (says("missing") || says("lost")))) return verdict;
+  return wrong("the refusal names neither " + damage.file + " nor what is lost");
 }
 
 Recovery Bench::learn_recovery(const Image& image, const std::string& name, const Damage& damage) {
   Recovery recovery{name, damage, {}, 0, 0, 0};
-  place(image, damage);
+  place_in_data(image, damage);
   const auto ended_wrong = struck(
-      {}, [&](const std::shared_ptr<FaultDisk>& disk) { return reopen(data(), disk, facts_); },
+      {}, [&](const auto& disk) { return reopen(data(), seed_, disk, facts_); },
       static_cast<int>(store::FailureKind::kDamage));
   recovery.calls = facts_->disk.all_calls;
   recovery.space_calls = facts_->disk.space_calls;
-  const Verdict verdict = this->damage(image, damage, false);
+  recovery.verdict = this->damage(image, damage, false);
   recovery.seq = facts_->recovered;
-  recovery.kind = ended_wrong ? Kind::kWrong : verdict.kind;
-  if (ended_wrong || verdict.kind == Kind::kWrong) {
-    std::printf("%s: %s\n", name.c_str(),
-                ended_wrong ? ended_wrong->text.c_str() : verdict.text.c_str());
-  }
+  if (ended_wrong) recovery.verdict = *ended_wrong;
   return recovery;
 }
 
 Verdict Bench::recovery_fault(const Image& image, const Recovery& undisturbed,
                               const DiskPlan& plan) {
-  if (undisturbed.kind == Kind::kWrong) return wrong("wrong without a fault");
-  place(image, undisturbed.damage);
-  const bool refused = undisturbed.kind == Kind::kRefused;
+  if (undisturbed.verdict.kind == Kind::kWrong) {
+    return {Kind::kWrong, "wrong without a fault: " + undisturbed.verdict.text};
+  }
+  place_in_data(image, undisturbed.damage);
+  const bool refused = undisturbed.verdict.kind == Kind::kRefused;
   const auto ended_wrong = struck(
-      plan, [&](const std::shared_ptr<FaultDisk>& disk) { return reopen(data(), disk, facts_); },
+      plan, [&](const auto& disk) { return reopen(data(), seed_, disk, facts_); },
       refused ? std::optional(static_cast<int>(store::FailureKind::kDamage)) : std::nullopt);
   if (ended_wrong) return *ended_wrong;
   const bool fired = facts_->disk.fired > 0;
   const std::string at = ", after a fault at " + c_str(facts_->disk.file.data());
   const Verdict left =
-      names_the_file(undisturbed.damage, refused ? check_left(image.acked, image.submitted)
-                                                 : check_left(undisturbed.seq, undisturbed.seq));
+      names_the_cause(undisturbed.damage, refused ? check_left(image.acked, image.submitted)
+                                                  : check_left(undisturbed.seq, undisturbed.seq));
   if (left.kind == Kind::kWrong) return {left.kind, left.text + at};
-  if (left.kind != undisturbed.kind) {
+  if ((left.kind == Kind::kRefused) != refused) {
     return wrong((refused ? "opened, although it is refused" : "refused, although it opens") +
                  std::string(" without the fault") + at);
   }
@@ -346,15 +380,14 @@ Verdict Bench::recovery_fault(const Image& image, const Recovery& undisturbed,
 }
 
 Verdict Bench::planted_wrong_answer() {
-  const Image image = make_image(true);
-  fs::remove_all(data());
-  copy_image(image.folder, data());
+  const Image image = make_image(ImageKind::kClosed);
+  place_in_data(image, {});
   clear_facts();
   in_child([&] {
     core::InlineExecutor executor;
     store::OpenOptions options;
     options.directory = data();
-    options.sizes = small_sizes();
+    options.sizes = small_sizes(seed_);
     auto opened = store::open_store(options, executor);
     if (opened.failure) return 1;
     // The next batch as it must be, but for one row that a broken store would have lost.

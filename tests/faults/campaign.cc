@@ -3,22 +3,23 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
 namespace rota::faults {
 
-namespace fs = std::filesystem;
-
 namespace {
 
-constexpr std::uint64_t kSampleMax = 4'000;  // damages of one kind of file
+constexpr std::uint64_t kSampleMax = 4'000;  // damages of one kind to one kind of file, of an image
 constexpr std::uint64_t kPageBytes = 4096;
+constexpr std::uint64_t kHeaderBytes = 7;  // of a record: checksum, length, type
+constexpr std::uint64_t kChecksumBytes = 4;
 
 struct FileKind {
   const char* name;
   std::function<bool(const std::string&)> fits;
+  bool has_records = false;  // of RocksDB's log format
 };
 
 bool ends_with(const std::string& name, const std::string& end) {
@@ -30,38 +31,15 @@ bool begins_with(const std::string& name, const std::string& begin) {
 
 std::vector<FileKind> file_kinds() {
   return {
-      {"log", [](const std::string& n) { return ends_with(n, ".log"); }},
+      {"log", [](const std::string& n) { return ends_with(n, ".log"); }, true},
       {"table", [](const std::string& n) { return ends_with(n, ".sst"); }},
-      {"MANIFEST", [](const std::string& n) { return begins_with(n, "MANIFEST-"); }},
+      {"MANIFEST", [](const std::string& n) { return begins_with(n, "MANIFEST-"); }, true},
       {"CURRENT", [](const std::string& n) { return n == "CURRENT"; }},
       {"OPTIONS", [](const std::string& n) { return begins_with(n, "OPTIONS-"); }},
       {"acked_seq", [](const std::string& n) { return n == "acked_seq"; }},
       {"store_id", [](const std::string& n) { return n == "store_id"; }},
   };
 }
-
-// The bytes of several files in one row.
-class Bytes {
- public:
-  Bytes(const Image& image, const FileKind& kind) {
-    for (const std::string& file : Bench::files_of(image, kind.fits)) {
-      files_.emplace_back(file, fs::file_size(image.folder + "/" + file));
-      total_ += files_.back().second;
-    }
-  }
-  std::uint64_t total() const { return total_; }
-  Damage at(std::uint64_t offset) const {
-    for (const auto& [file, size] : files_) {
-      if (offset < size) return {{}, file, offset, 0};
-      offset -= size;
-    }
-    return {{}, files_.back().first, 0, 0};
-  }
-
- private:
-  std::vector<std::pair<std::string, std::uint64_t>> files_;
-  std::uint64_t total_ = 0;
-};
 
 void add_disk_faults(Bench& bench, std::uint64_t seed, const Bench::Calls& calls,
                      std::vector<Campaign>* all) {
@@ -73,6 +51,7 @@ void add_disk_faults(Bench& bench, std::uint64_t seed, const Bench::Calls& calls
                     plan.seed = seed + point;
                     return bench.disk_fault(plan, true);
                   },
+                  {},
                   /*open_ended=*/true});
   for (const Fault fault : {Fault::kIo, Fault::kNoSpace}) {
     for (const bool lasting : {false, true}) {
@@ -88,83 +67,203 @@ void add_disk_faults(Bench& bench, std::uint64_t seed, const Bench::Calls& calls
                           DiskPlan plan{fault, op, point + 1, lasting, seed + point};
                           return bench.disk_fault(plan, (point + seed) % 2 == 0);
                         },
-                        /*open_ended=*/true});
+                        {},
+                  /*open_ended=*/true});
       }
     }
   }
 }
 
 void add_torn(Bench& bench, const Image& image, std::vector<Campaign>* all) {
-  const std::uint64_t bytes = image.torn_end - image.torn_begin;
+  const std::uint64_t begin = image.places.back().begin;
+  const std::uint64_t bytes = image.places.back().end - begin;
   const std::array kinds{std::pair{"torn last batch: cut", Damage::Kind::kCut},
                          std::pair{"torn last batch: zeros", Damage::Kind::kZeroRest},
                          std::pair{"torn last batch: noise", Damage::Kind::kNoiseRest}};
   for (const auto& [name, kind] : kinds) {
     all->push_back(
-        {name, bytes, [&bench, image, kind = kind](std::uint64_t point) {
-           return bench.damage(image, {kind, image.torn_log, image.torn_begin + point, 0}, true);
+        {name, bytes, [&bench, image, begin, kind = kind](std::uint64_t point) {
+           return bench.damage(image, {kind, image.last_log(), begin + point, 0}, true);
          }});
   }
 }
 
-void add_damage(Bench& bench, std::uint64_t seed, const Image& image, std::vector<Campaign>* all) {
-  for (const FileKind& file_kind : file_kinds()) {
-    const Bytes bytes(image, file_kind);
-    const std::uint64_t sample = std::min(bytes.total(), kSampleMax);
-    const std::uint64_t step = sample == 0 ? 1 : bytes.total() / sample;
-    const std::string name = file_kind.name;
-    all->push_back(
-        {"flipped bit: " + name, sample, [&bench, image, bytes, step, seed](std::uint64_t point) {
-           Damage damage = bytes.at(point * step + seed % step);
-           damage.kind = Damage::Kind::kFlip;
-           damage.bit = static_cast<unsigned>((point * 5 + seed) % 8);
-           return bench.damage(image, damage, false);
-         }});
-    const std::uint64_t pages = (bytes.total() + kPageBytes - 1) / kPageBytes;
-    all->push_back({"zeroed page: " + name, pages, [&bench, image, bytes](std::uint64_t point) {
-                      Damage damage = bytes.at(point * kPageBytes);
-                      damage.kind = Damage::Kind::kZeroPage;
-                      damage.offset -= damage.offset % kPageBytes;
-                      return bench.damage(image, damage, false);
-                    }});
-    const std::uint64_t cuts = std::min<std::uint64_t>(bytes.total(), 500);
-    const std::uint64_t cut_step = cuts == 0 ? 1 : bytes.total() / cuts;
-    all->push_back(
-        {"cut off: " + name, cuts, [&bench, image, bytes, cut_step, seed](std::uint64_t point) {
-           Damage damage = bytes.at(point * cut_step + seed % cut_step);
-           damage.kind = Damage::Kind::kCut;
-           return bench.damage(image, damage, false);
-         }});
+// ---- damage of what had been synced -----------------------------------------------------------
+
+// Offsets of a file, at most about `most` of them: each `step`-th, from one that the seed draws.
+std::vector<std::uint64_t> offsets(std::uint64_t bytes, std::uint64_t most, std::uint64_t seed) {
+  const std::uint64_t step = std::max<std::uint64_t>(1, bytes / std::max<std::uint64_t>(1, most));
+  std::vector<std::uint64_t> found;
+  for (std::uint64_t at = seed % step; at < bytes; at += step) found.push_back(at);
+  return found;
+}
+
+using Damages = std::vector<Damage>;
+// What is done to one file.
+using Damager = std::function<Damages(const Image& image, const std::string& file)>;
+
+// The k-th of all images after each other, then the next: what the time allows meets all of them.
+void add_damages(Bench& bench, const std::string& name, const FileKind& files,
+                 const std::deque<Image>& images, const Damager& damager,
+                 std::vector<Campaign>* all) {
+  std::vector<std::pair<const Image*, Damages>> rows;
+  std::size_t longest = 0;
+  for (const Image& image : images) {
+    Damages row;
+    for (const std::string& file : files_of(image, files.fits)) {
+      Damages more = damager(image, file);
+      std::move(more.begin(), more.end(), std::back_inserter(row));
+    }
+    longest = std::max(longest, row.size());
+    rows.emplace_back(&image, std::move(row));
+  }
+  std::vector<std::pair<const Image*, Damage>> points;
+  for (std::size_t i = 0; i < longest; ++i) {
+    for (const auto& [image, row] : rows) {
+      if (i < row.size()) points.emplace_back(image, row[i]);
+    }
+  }
+  const std::uint64_t count = points.size();
+  all->push_back({name + ": " + files.name, count,
+                  [&bench, points = std::move(points)](std::uint64_t point) {
+                    const auto& [image, damage] = points.at(point);
+                    return bench.damage(*image, damage, false);
+                  }});
+}
+
+std::uint64_t share_of(const Image& image, const FileKind& files) {
+  return kSampleMax / std::max<std::size_t>(1, files_of(image, files.fits).size());
+}
+
+// Anywhere in a file.
+void add_anywhere(Bench& bench, std::uint64_t seed, const FileKind& files,
+                  const std::deque<Image>& images, std::vector<Campaign>* all) {
+  const auto spread_over = [&](Damage::Kind kind) {
+    return [&files, seed, kind](const Image& image, const std::string& file) {
+      Damages damages;
+      const std::uint64_t most =
+          share_of(image, files) / (kind == Damage::Kind::kFlip ? 1U : 8U);
+      for (const std::uint64_t at : offsets(image.bytes_of(file), most, seed)) {
+        damages.push_back({kind, file, at, static_cast<unsigned>((at * 5 + seed) % 8)});
+      }
+      return damages;
+    };
+  };
+  add_damages(bench, "flipped bit", files, images, spread_over(Damage::Kind::kFlip), all);
+  add_damages(bench, "cut off", files, images, spread_over(Damage::Kind::kCut), all);
+  add_damages(bench, "zeros from there on", files, images, spread_over(Damage::Kind::kZeroRest),
+              all);
+  add_damages(
+      bench, "zeroed page", files, images,
+      [](const Image& image, const std::string& file) {
+        Damages damages;
+        for (std::uint64_t at = 0; at < image.bytes_of(file); at += kPageBytes) {
+          damages.push_back({Damage::Kind::kZeroPage, file, at, 0});
+        }
+        return damages;
+      },
+      all);
+  add_damages(
+      bench, "missing file", files, images,
+      [](const Image&, const std::string& file) {
+        return Damages{{Damage::Kind::kMissing, file, 0, 0}};
+      },
+      all);
+}
+
+// Logs and lists of files are made of records: what says how long they are is a small part of the
+// bytes, and a file that ends between two of them looks whole.
+void add_at_records(Bench& bench, std::uint64_t seed, const FileKind& files,
+                    const std::deque<Image>& images, std::vector<Campaign>* all) {
+  add_damages(
+      bench, "flipped bit in a header", files, images,
+      [seed](const Image& image, const std::string& file) {
+        Damages damages;
+        auto begins = record_begins(image, file);
+        begins.pop_back();
+        for (const std::uint64_t begin : begins) {
+          for (std::uint64_t byte = 0; byte < kHeaderBytes; ++byte) {
+            // Of length and type each bit says something else.
+            const unsigned bits = byte < kChecksumBytes ? 1 : 8;
+            for (unsigned bit = 0; bit < bits; ++bit) {
+              const auto n = static_cast<unsigned>((bit + begin + seed) % 8);
+              damages.push_back({Damage::Kind::kFlip, file, begin + byte, n});
+            }
+          }
+        }
+        return damages;
+      },
+      all);
+  for (const auto& [name, kind] : {std::pair{"cut off at a record", Damage::Kind::kCut},
+                                   std::pair{"zeros from a record on", Damage::Kind::kZeroRest}}) {
+    add_damages(
+        bench, name, files, images,
+        [kind = kind](const Image& image, const std::string& file) {
+          Damages damages;
+          auto begins = record_begins(image, file);
+          begins.pop_back();
+          for (const std::uint64_t begin : begins) damages.push_back({kind, file, begin, 0});
+          return damages;
+        },
+        all);
   }
 }
+
+void add_damage(Bench& bench, std::uint64_t seed, const std::deque<Image>& images,
+                std::vector<Campaign>* all) {
+  for (const FileKind& files : file_kinds()) {
+    add_anywhere(bench, seed, files, images, all);
+    if (files.has_records) add_at_records(bench, seed, files, images, all);
+  }
+}
+
+// ---- faults while a damaged store is opened -----------------------------------------------------
 
 // What an open has to get through: a log that only ends, a torn one, damage, and lists of files
 // that are torn where nothing depends on it and where something does.
-std::vector<Recovery> recoveries(Bench& bench, const Image& image) {
-  const auto manifests =
-      Bench::files_of(image, [](const std::string& n) { return begins_with(n, "MANIFEST-"); });
-  const std::string& manifest = manifests.back();
-  const std::uint64_t manifest_bytes = fs::file_size(image.folder + "/" + manifest);
-  const std::uint64_t in_last = image.torn_begin + (image.torn_end - image.torn_begin) / 2;
+struct Lesson {
+  const char* name;
+  std::vector<Damage> damages;  // tried from the last one backwards, up to one that is refused
+};
+
+std::vector<Lesson> lessons(const Image& image) {
+  const std::string manifest =
+      files_of(image, [](const std::string& n) { return begins_with(n, "MANIFEST-"); }).back();
+  const std::string first_log =
+      files_of(image, [](const std::string& n) { return ends_with(n, ".log"); }).front();
+  const std::uint64_t in_last = (image.places.back().begin + image.places.back().end) / 2;
   using Kind = Damage::Kind;
-  std::vector<Recovery> all{
-      bench.learn_recovery(image, "ended log", {}),
-      bench.learn_recovery(image, "cut log", {Kind::kCut, image.torn_log, in_last, 0}),
-      bench.learn_recovery(image, "torn log", {Kind::kNoiseRest, image.torn_log, in_last, 0}),
-      bench.learn_recovery(image, "torn MANIFEST", {Kind::kTornRecord, manifest, 0, 0}),
-  };
-  const auto logs =
-      Bench::files_of(image, [](const std::string& n) { return ends_with(n, ".log"); });
-  all.push_back(bench.learn_recovery(image, "damaged log", {Kind::kFlip, logs.front(), 20, 3}));
-  // The nearest to the end without which something is missed.
-  Recovery cut;
-  for (std::uint64_t part = 15; part > 0 && cut.kind != Verdict::Kind::kRefused; --part) {
-    cut = bench.learn_recovery(image, "damaged MANIFEST",
-                               {Kind::kNoiseRest, manifest, manifest_bytes * part / 16, 0});
+  Lesson cut{"damaged MANIFEST", {}};
+  for (std::uint64_t part = 0; part < 16; ++part) {
+    cut.damages.push_back({Kind::kNoiseRest, manifest, image.bytes_of(manifest) * part / 16, 0});
   }
-  if (cut.kind != Verdict::Kind::kRefused) cut.kind = Verdict::Kind::kWrong;
-  all.push_back(std::move(cut));
-  return all;
+  return {{"ended log", {{}}},
+          {"cut log", {{Kind::kCut, image.last_log(), in_last, 0}}},
+          {"torn log", {{Kind::kNoiseRest, image.last_log(), in_last, 0}}},
+          {"torn MANIFEST", {{Kind::kTornRecord, manifest, 0, 0}}},
+          {"damaged log", {{Kind::kFlip, first_log, 20, 3}}},
+          std::move(cut)};
+}
+
+// A campaign of its own for each lesson, with all that was tried to learn it.
+std::vector<Recovery> recoveries(Bench& bench, const Image& image, std::vector<Campaign>* all) {
+  std::vector<Recovery> found;
+  for (const Lesson& lesson : lessons(image)) {
+    const std::vector<Damage>& damages = lesson.damages;
+    Campaign campaign{std::string("undisturbed open: ") + lesson.name, damages.size(),
+                      [&bench, image, damages](std::uint64_t point) {
+                        return bench.damage(image, damages.at(point), false);
+                      }};
+    Recovery recovery;
+    for (std::size_t point = damages.size(); point-- > 0;) {
+      recovery = bench.learn_recovery(image, lesson.name, damages[point]);
+      campaign.learned[point] = recovery.verdict;
+      if (recovery.verdict.kind == Verdict::Kind::kRefused) break;
+    }
+    found.push_back(std::move(recovery));
+    all->push_back(std::move(campaign));
+  }
+  return found;
 }
 
 // Power loss, kill, and both refusals of the disk, at every call of a recovery.
@@ -173,7 +272,7 @@ void add_recoveries(Bench& bench, std::uint64_t seed, const Image& image,
   const std::array faults{std::pair{Fault::kKilled, "kill"},
                           std::pair{Fault::kPowerLoss, "power loss"}, std::pair{Fault::kIo, "EIO"},
                           std::pair{Fault::kNoSpace, "ENOSPC"}};
-  for (const Recovery& recovery : recoveries(bench, image)) {
+  for (const Recovery& recovery : recoveries(bench, image, all)) {
     for (const auto& [fault, name] : faults) {
       const std::uint64_t points = fault == Fault::kNoSpace ? recovery.space_calls : recovery.calls;
       all->push_back({std::string(name) + " in the open of: " + recovery.name, points,
@@ -186,6 +285,7 @@ void add_recoveries(Bench& bench, std::uint64_t seed, const Image& image,
                         plan.any_op = true;
                         return bench.recovery_fault(image, recovery, plan);
                       },
+                      {},
                       /*open_ended=*/true});
     }
   }
@@ -196,17 +296,18 @@ void add_recoveries(Bench& bench, std::uint64_t seed, const Image& image,
 Campaigns make_campaigns(Bench& bench, std::uint64_t seed) {
   Campaigns campaigns;
   const Bench::Calls calls = bench.count_calls();
-  const Image torn = bench.make_image(false);
-  const Image clean = bench.make_image(true);
+  const Image torn = bench.make_image(ImageKind::kTorn);
+  campaigns.text = "the work: " + std::to_string(calls.all) + " calls of the file system\n";
+  for (const ImageKind kind : {ImageKind::kClosed, ImageKind::kCrashed, ImageKind::kRestarted,
+                               ImageKind::kHalfFlushed}) {
+    campaigns.images.push_back(bench.make_image(kind));
+    campaigns.text += campaigns.images.back().text() + '\n';
+  }
+  campaigns.text += torn.text() + '\n';
   add_disk_faults(bench, seed, calls, &campaigns.all);
   add_recoveries(bench, seed, torn, &campaigns.all);
   add_torn(bench, torn, &campaigns.all);
-  add_damage(bench, seed, clean, &campaigns.all);
-  campaigns.text = std::to_string(calls.all) + " calls of the file system";
-  for (const FileKind& kind : file_kinds()) {
-    campaigns.text += ", " + std::string(kind.name) + " " +
-                      std::to_string(Bench::files_of(clean, kind.fits).size());
-  }
+  add_damage(bench, seed, campaigns.images, &campaigns.all);
   return campaigns;
 }
 

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,14 +21,18 @@ struct Campaign {
   // less, since RocksDB works in the background.
   std::uint64_t points = 0;
   std::function<Verdict(std::uint64_t point)> run;
+  // Points that were tried while the campaigns were made, since others build on them; they count
+  // whatever is asked for.
+  std::map<std::uint64_t, Verdict> learned;
   // Disk faults: points from `points` on may exist, up to the first whose run meets no fault.
   bool open_ended = false;
 };
 
-// What several campaigns share: the images they damage.
+// The campaigns, and the images that some of them damage.
 struct Campaigns {
   std::vector<Campaign> all;
-  std::string text;  // one line about the work: calls, files
+  std::deque<Image> images;  // the campaigns point to them
+  std::string text;  // about the work and the images; some lines
 };
 
 // The bench must outlive them.

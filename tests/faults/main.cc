@@ -4,11 +4,14 @@
 // what the next open makes of it. Without --minutes and --at-most a kind is done when all of its
 // counted points were tried and, behind them, a run met no fault. Exit code 1: a wrong answer, a
 // kind of which no point was tried, or one whose faults were missed too often to say that it was.
+// "as torn" are opens without batches that had been synced, whose damage the files cannot tell from
+// a write that a crash tore (image.h).
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -45,7 +48,8 @@ constexpr std::uint64_t kMissesMaxPercent = 50;
 // One line of the table, in memory shared by the processes that fill it.
 struct Line {
   std::array<char, 64> kind{};  // written by the first share
-  std::atomic<std::uint64_t> points{0}, tried{0}, recovered{0}, refused{0}, wrong{0}, no_fault{0};
+  std::atomic<std::uint64_t> points{0}, tried{0}, recovered{0}, as_torn{0}, refused{0}, wrong{0},
+      no_fault{0};
 
   bool missed_too_often() const {
     const std::uint64_t runs = tried + no_fault;
@@ -66,6 +70,9 @@ void note(const Campaign& campaign, std::uint64_t point, const Verdict& verdict,
     case Verdict::Kind::kRecovered:
       ++line->recovered;
       break;
+    case Verdict::Kind::kAsTorn:
+      ++line->as_torn;
+      break;
     case Verdict::Kind::kRefused:
       ++line->refused;
       break;
@@ -85,14 +92,36 @@ void note(const Campaign& campaign, std::uint64_t point, const Verdict& verdict,
   ++line->tried;
 }
 
+// The kind of that name, else all whose name holds it.
+bool is_wanted(const Campaign& campaign, const Campaigns& campaigns, const Arguments& arguments) {
+  if (campaign.kind == arguments.only) return true;
+  const bool one = std::any_of(campaigns.all.begin(), campaigns.all.end(),
+                               [&](const Campaign& c) { return c.kind == arguments.only; });
+  return !one && campaign.kind.find(arguments.only) != std::string::npos;
+}
+
+// What is wrong already there counts also in a run of other kinds.
+void note_learned(const Campaigns& campaigns, const Arguments& arguments, Table* table) {
+  for (std::size_t kind = 0; kind < campaigns.all.size(); ++kind) {
+    const Campaign& campaign = campaigns.all[kind];
+    for (const auto& [point, verdict] : campaign.learned) {
+      if (verdict.kind != Verdict::Kind::kWrong && !is_wanted(campaign, campaigns, arguments)) {
+        continue;
+      }
+      note(campaign, point, verdict, arguments, &table->lines[kind], table);
+    }
+  }
+}
+
 // Kind by kind in turns, so that whatever the time allows is spread over all of them.
 void run_share(const Arguments& arguments, int share, Clock::time_point until, Table* table) {
   Bench bench(arguments.folder + "/" + std::to_string(share), arguments.seed);
   const Campaigns campaigns = make_campaigns(bench, arguments.seed);
   if (share == 0) {
-    std::printf("the work: %s\n", campaigns.text.c_str());
+    std::fputs(campaigns.text.c_str(), stdout);
     std::fflush(stdout);
   }
+  note_learned(campaigns, arguments, table);
   const auto jobs = static_cast<std::uint64_t>(arguments.jobs);
   std::vector<bool> ended(campaigns.all.size(), false);  // a run behind all points met no fault
   bool more = true;
@@ -105,9 +134,7 @@ void run_share(const Arguments& arguments, int share, Clock::time_point until, T
         std::strncpy(line.kind.data(), campaign.kind.c_str(), line.kind.size() - 1);
       }
       line.points = campaign.points;
-      if (!arguments.only.empty() && campaign.kind.find(arguments.only) == std::string::npos) {
-        continue;
-      }
+      if (!is_wanted(campaign, campaigns, arguments)) continue;
       const bool behind = i >= campaign.points;
       if (behind && (!campaign.open_ended || ended[kind])) continue;
       if (arguments.at_most != 0 && i >= arguments.at_most) continue;
@@ -116,6 +143,7 @@ void run_share(const Arguments& arguments, int share, Clock::time_point until, T
       more = true;
       std::uint64_t point = behind ? i : spread(i, campaign.points, arguments.seed);
       if (arguments.point >= 0) point = static_cast<std::uint64_t>(arguments.point);
+      if (campaign.learned.count(point) != 0) continue;
       const Verdict verdict = campaign.run(point);
       if (behind && verdict.kind == Verdict::Kind::kNoFault) {
         ended[kind] = true;
@@ -128,10 +156,11 @@ void run_share(const Arguments& arguments, int share, Clock::time_point until, T
 }
 
 int print_table(const Arguments& arguments, const Table& table) {
-  std::printf("%-42s %8s %8s %10s %8s %6s %7s\n", "kind", "points", "tried", "recovered", "refused",
-              "wrong", "missed");
+  std::printf("%-42s %8s %8s %10s %8s %8s %6s %7s\n", "kind", "points", "tried", "recovered",
+              "as torn", "refused", "wrong", "missed");
   std::uint64_t tried = 0;
   std::uint64_t recovered = 0;
+  std::uint64_t as_torn = 0;
   std::uint64_t refused = 0;
   std::uint64_t wrong = 0;
   std::uint64_t missed = 0;
@@ -142,23 +171,25 @@ int print_table(const Arguments& arguments, const Table& table) {
     if (line.tried == 0 && !arguments.only.empty()) continue;
     untried = untried || line.tried == 0;
     missed_too_often = missed_too_often || line.missed_too_often();
-    std::printf("%-42s %8llu %8llu %10llu %8llu %6llu %7llu%s\n", line.kind.data(),
+    std::printf("%-42s %8llu %8llu %10llu %8llu %8llu %6llu %7llu%s\n", line.kind.data(),
                 static_cast<unsigned long long>(line.points.load()),
                 static_cast<unsigned long long>(line.tried.load()),
                 static_cast<unsigned long long>(line.recovered.load()),
+                static_cast<unsigned long long>(line.as_torn.load()),
                 static_cast<unsigned long long>(line.refused.load()),
                 static_cast<unsigned long long>(line.wrong.load()),
                 static_cast<unsigned long long>(line.no_fault.load()),
                 line.missed_too_often() ? " too many" : "");
     tried += line.tried;
     recovered += line.recovered;
+    as_torn += line.as_torn;
     refused += line.refused;
     wrong += line.wrong;
     missed += line.no_fault;
   }
-  std::printf("%-42s %8s %8llu %10llu %8llu %6llu %7llu\n", "all", "",
+  std::printf("%-42s %8s %8llu %10llu %8llu %8llu %6llu %7llu\n", "all", "",
               static_cast<unsigned long long>(tried), static_cast<unsigned long long>(recovered),
-              static_cast<unsigned long long>(refused), static_cast<unsigned long long>(wrong),
+              static_cast<unsigned long long>(as_torn), static_cast<unsigned long long>(refused), static_cast<unsigned long long>(wrong),
               static_cast<unsigned long long>(missed));
   if (untried) std::printf("of some kinds no point was tried\n");
   if (missed_too_often) {

@@ -204,8 +204,8 @@ TEST(CheckerTest, APlantedWrongAnswerIsSeen) {
 TEST(CheckerTest, ALostAcknowledgedBatchIsSeen) {
   const TempDirectory directory;
   Bench bench(directory / "bench", 7);
-  Image image = bench.make_image(true);
-  const auto log = Bench::files_of(
+  Image image = bench.make_image(ImageKind::kClosed);
+  const auto log = files_of(
       image, [](const std::string& name) { return name.find(".log") != std::string::npos; });
   ASSERT_FALSE(log.empty());
   const Damage none{Damage::Kind::kCut, log.back(), UINT64_MAX, 0};
@@ -219,9 +219,9 @@ TEST(CheckerTest, ALostAcknowledgedBatchIsSeen) {
 TEST(CheckerTest, ARecoveryThatComesToAnotherEndAfterAFaultIsSeen) {
   const TempDirectory directory;
   Bench bench(directory / "bench", 7);
-  const Image image = bench.make_image(false);
+  const Image image = bench.make_image(ImageKind::kTorn);
   Recovery recovery = bench.learn_recovery(image, "ended log", {});
-  ASSERT_EQ(recovery.kind, Verdict::Kind::kRecovered);
+  ASSERT_EQ(recovery.verdict.kind, Verdict::Kind::kRecovered);
   ASSERT_GT(recovery.calls, 20U);
   DiskPlan plan;
   plan.fault = Fault::kKilled;
@@ -232,7 +232,7 @@ TEST(CheckerTest, ARecoveryThatComesToAnotherEndAfterAFaultIsSeen) {
   plan.nth = recovery.calls / 2;
   recovery.seq += 1;  // as if a batch more were there without the fault
   EXPECT_EQ(bench.recovery_fault(image, recovery, plan).kind, Verdict::Kind::kWrong);
-  recovery.kind = Verdict::Kind::kRefused;
+  recovery.verdict.kind = Verdict::Kind::kRefused;
   const Verdict verdict = bench.recovery_fault(image, recovery, plan);
   EXPECT_EQ(verdict.kind, Verdict::Kind::kWrong);
   EXPECT_THAT(verdict.text, HasSubstr("opened, although it is refused"));

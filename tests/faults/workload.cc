@@ -3,10 +3,16 @@
 
 #include <unistd.h>
 
+#include <rocksdb/env.h>
+
 #include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,7 +29,6 @@ using core::ReadError;
 
 namespace {
 
-constexpr CommitSeq kLives = 11;  // batches that a job stays
 constexpr int kBatchesAfterFailure = 3;
 
 std::string text_of(CommitSeq n) {
@@ -52,20 +57,32 @@ void copy_text(const std::string& text, std::array<char, n>* to) {
   std::strncpy(to->data(), text.c_str(), n - 1);
 }
 
-std::string difference(const Rows& found, const Rows& expected) {
+std::string name_of(const Key& key) {
+  return std::string(model::name_of(key.first)) + " row " + key.second;
+}
+
+// What two ways to read the same rows gave.
+struct Found {
+  Rows by_scan;
+  Rows by_get;  // of the rows that must be there
+};
+
+// The first difference as a sentence, or nothing.
+std::string difference(const Found& found, const Rows& expected) {
   for (const auto& [key, value] : expected) {
-    const auto it = found.find(key);
-    if (it == found.end())
-      return std::string(model::name_of(key.first)) + " row " + key.second + " is lost";
-    if (it->second != value) {
-      return std::string(model::name_of(key.first)) + " row " + key.second + " has another value";
+    const auto scanned = found.by_scan.find(key);
+    const auto got = found.by_get.find(key);
+    const bool by_scan = scanned != found.by_scan.end();
+    const bool by_get = got != found.by_get.end();
+    if (!by_scan && !by_get) return name_of(key) + " is lost";
+    if (!by_get) return name_of(key) + " is lost to a get, a scan finds it";
+    if (!by_scan) return name_of(key) + " is lost to a scan, a get finds it";
+    if (scanned->second != value || got->second != value) {
+      return name_of(key) + " has another value";
     }
   }
-  for (const auto& [key, value] : found) {
-    if (expected.count(key) == 0) {
-      return std::string(model::name_of(key.first)) + " row " + key.second +
-             " was never there or is deleted";
-    }
+  for (const auto& [key, value] : found.by_scan) {
+    if (expected.count(key) == 0) return name_of(key) + " was never there or is deleted";
   }
   return {};
 }
@@ -74,13 +91,13 @@ constexpr std::array kKeyspaces{Keyspace::kMeta, Keyspace::kJob, Keyspace::kPayl
 
 // Every row by scans and again by gets. The detail of a failed read, or nothing.
 std::optional<std::string> read_all(const core::ShardStore& store, const Rows& expected,
-                                    Rows* found) {
+                                    Found* found) {
   std::string detail;
   for (const Keyspace keyspace : kKeyspaces) {
     const ReadError error = store.load(
         keyspace,
         [&](std::string_view key, std::string_view value) {
-          (*found)[{keyspace, std::string(key)}] = value;
+          found->by_scan[{keyspace, std::string(key)}] = value;
           return true;
         },
         &detail);
@@ -91,20 +108,62 @@ std::optional<std::string> read_all(const core::ShardStore& store, const Rows& e
   core::ReadResult result;
   if (store.snapshot_read(spec, &result, &detail) != ReadError::kNone) return detail;
   std::size_t i = 0;
-  for (const auto& [key, value] : expected) {
-    if (result.values[i] != value) (*found)[key] = result.values[i].value_or("(absent to a get)");
+  for (const auto& row : expected) {
+    if (result.values[i]) found->by_get[row.first] = *result.values[i];
     ++i;
   }
   return std::nullopt;
 }
 
-std::uint64_t newest_log_bytes(const std::string& data) {
-  std::string newest;
+struct LogEnd {
+  std::uint64_t number = 0;
+  std::uint64_t bytes = 0;
+};
+
+LogEnd newest_log(const std::string& data) {
+  LogEnd newest;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(data + "/db", error)) {
-    if (entry.path().extension() == ".log") newest = std::max(newest, entry.path().string());
+    if (entry.path().extension() != ".log") continue;
+    const std::uint64_t number = std::strtoull(entry.path().stem().c_str(), nullptr, 10);
+    if (number >= newest.number) newest = {number, entry.file_size(error)};
   }
-  return newest.empty() ? 0 : fs::file_size(newest, error);
+  return newest;
+}
+
+// Returns when every thread of RocksDB has come to a piece of work that waits for all the others:
+// what was queued before is done then.
+void meet_threads(rocksdb::Env::Priority priority) {
+  struct Meeting {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int missing = 0;  // threads
+    int inside = 0;
+  } meeting;
+  meeting.missing = meeting.inside = rocksdb::Env::Default()->GetBackgroundThreads(priority);
+  const auto attend = [](void* all) {
+    auto& here = *static_cast<Meeting*>(all);
+    std::unique_lock lock(here.mutex);
+    --here.missing;
+    here.changed.notify_all();
+    here.changed.wait(lock, [&] { return here.missing == 0; });
+    --here.inside;
+    here.changed.notify_all();
+  };
+  const int threads = meeting.missing;
+  for (int i = 0; i < threads; ++i) {
+    rocksdb::Env::Default()->Schedule(attend, &meeting, priority);
+  }
+  std::unique_lock lock(meeting.mutex);
+  meeting.changed.wait(lock, [&] { return meeting.inside == 0; });
+}
+
+// A flush may ask for a compaction, and that for another one.
+void settle() {
+  for (int i = 0; i < 3; ++i) {
+    meet_threads(rocksdb::Env::Priority::HIGH);
+    meet_threads(rocksdb::Env::Priority::LOW);
+  }
 }
 
 // One process' work; `failed_` from the moment the store said so.
@@ -112,7 +171,10 @@ class Worker {
  public:
   Worker(const WorkOptions& options, std::shared_ptr<rocksdb::FileSystem> file_system,
          WorkFacts* facts)
-      : options_(options), file_system_(std::move(file_system)), facts_(facts) {}
+      : options_(options),
+        file_system_(std::move(file_system)),
+        facts_(facts),
+        seq_(options.after) {}
 
   int run() {
     for (int session = 1; session <= options_.sessions; ++session) {
@@ -120,11 +182,9 @@ class Worker {
       auto opened = store::open_store_on(file_system_, open_options(), executor_);
       if (opened.failure) return end(*opened.failure);
       facts_->opened = true;
+      if (options_.settles) settle();
       check_recovered(opened.info.recovered_seq);
       for (int i = 0; i < options_.batches && !failed_; ++i) {
-        if (last && i == options_.batches - 1) {
-          facts_->log_bytes_before_last = newest_log_bytes(options_.data);
-        }
         commit(*opened.store);
         if (i % 10 == 9 && !failed_) check(*opened.store);
       }
@@ -141,7 +201,7 @@ class Worker {
   store::OpenOptions open_options() {
     store::OpenOptions options;
     options.directory = options_.data;
-    options.sizes = small_sizes();
+    options.sizes = small_sizes(options_.seed);
     options.on_fatal = [this](const store::Failure& failure) {
       facts_->say_failure(failure.describe());
       code_ = failure.exit_code();
@@ -166,19 +226,29 @@ class Worker {
     auto batch = std::make_shared<Batch>();
     fill(options_.seed, seq, batch.get());
     if (!begun_failed) facts_->submitted = seq;
+    const LogEnd before = newest_log(options_.data);
     store.commit(batch, seq, [&](CommitSeq, Outcome outcome, const std::string&) {
       if (outcome != Outcome::kCommitted) return;
       if (begun_failed) {
         ++facts_->acks_after_failure;
       } else {
         facts_->acked = seq;
+        note_place(seq, before);
       }
     });
+    if (options_.settles) settle();
+  }
+
+  void note_place(CommitSeq seq, const LogEnd& before) {
+    if (facts_->place_count == kPlacesMax) return;
+    const LogEnd after = newest_log(options_.data);
+    const std::uint64_t begin = after.number == before.number ? before.bytes : 0;
+    facts_->places[facts_->place_count++] = {seq, after.number, begin, after.bytes};
   }
 
   void check_recovered(CommitSeq found) {
     if (found != seq_) {
-      facts_->say_wrong("reopened at batch " + std::to_string(found) + " after a clean close at " +
+      facts_->say_wrong("reopened at batch " + std::to_string(found) + ", left at " +
                         std::to_string(seq_));
     }
     seq_ = found;
@@ -186,7 +256,7 @@ class Worker {
 
   void check(const core::ShardStore& store) {
     const Rows expected = rows_after(options_.seed, seq_);
-    Rows found;
+    Found found;
     if (read_all(store, expected, &found)) return;  // the store has failed, and says so itself
     if (failed_) return;
     const std::string text = difference(found, expected);
@@ -219,7 +289,7 @@ class Worker {
   const std::shared_ptr<rocksdb::FileSystem> file_system_;
   WorkFacts* const facts_;
   core::InlineExecutor executor_;
-  CommitSeq seq_ = 0;
+  CommitSeq seq_;
   std::atomic<bool> failed_{false};
   std::atomic<int> code_{0};
 };
@@ -229,21 +299,36 @@ class Worker {
 void WorkFacts::say_wrong(const std::string& text) { copy_text(text, &wrong); }
 void WorkFacts::say_failure(const std::string& text) { copy_text(text, &failure); }
 
+std::uint64_t drawn(std::uint64_t seed, std::string_view purpose, std::uint64_t n,
+                    std::uint64_t least, std::uint64_t most) {
+  std::uint64_t x = seed * 0x9e3779b97f4a7c15ULL + n;
+  for (const char c : purpose) x = (x ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
+  return least + (x ^ (x >> 31U)) % (most - least + 1);
+}
+
 void fill(std::uint64_t seed, CommitSeq seq, Batch* batch) {
+  const auto jobs_of = [&](CommitSeq n) { return drawn(seed, "jobs of a batch", n, 2, 5); };
+  const std::uint64_t payload_every = drawn(seed, "payload every", 0, 2, 5);
   batch->put(Keyspace::kMeta, "newest", text_of(seq));
-  for (std::uint64_t k = 0; k < 3; ++k) {
+  for (std::uint64_t k = 0; k < jobs_of(seq); ++k) {
     batch->put(Keyspace::kJob, text_of(seq) + "/" + std::to_string(k),
-               noise(seed, seq * 8 + k, 300 + (seq * 131 + k * 37) % 900));
+               noise(seed, seq * 8 + k, drawn(seed, "job", seq * 8 + k, 200, 1'500)));
   }
-  if (seq % 2 == 0) {
-    batch->put(Keyspace::kPayload, text_of(seq), noise(seed, seq * 8 + 7, 4'200 + seq % 700));
+  if (seq % payload_every == 0) {
+    // Some are larger than a block of a log.
+    const std::uint64_t most = drawn(seed, "large payload", seq, 0, 9) == 0 ? 40'000 : 7'000;
+    batch->put(Keyspace::kPayload, text_of(seq),
+               noise(seed, seq * 8 + 7, drawn(seed, "payload", seq, 1'500, most)));
   }
-  if (seq <= kLives) return;
-  const CommitSeq ended = seq - kLives;
-  for (std::uint64_t k = 0; k < 2; ++k) {
+  const CommitSeq lives = drawn(seed, "lives", 0, 5, 15);  // batches that a job stays
+  if (seq <= lives) return;
+  const CommitSeq ended = seq - lives;
+  for (std::uint64_t k = 0; k + 1 < jobs_of(ended); ++k) {
     batch->del(Keyspace::kJob, text_of(ended) + "/" + std::to_string(k));
   }
-  if (ended % 4 == 0) batch->del(Keyspace::kPayload, text_of(ended));
+  if (ended % (2 * payload_every) == 0) batch->del(Keyspace::kPayload, text_of(ended));
 }
 
 Rows rows_after(std::uint64_t seed, CommitSeq seq) {
@@ -262,11 +347,11 @@ Rows rows_after(std::uint64_t seed, CommitSeq seq) {
   return rows;
 }
 
-store::StoreSizes small_sizes() {
+store::StoreSizes small_sizes(std::uint64_t seed) {
   store::StoreSizes sizes;
-  sizes.write_buffers_bytes = 96U << 10;
+  sizes.write_buffers_bytes = drawn(seed, "write buffers", 0, 64U << 10, 112U << 10);
   sizes.block_cache_bytes = 1U << 20;
-  sizes.wal_bytes = 1U << 20;
+  sizes.wal_bytes = drawn(seed, "log bytes", 0, 128U << 10, 1U << 20);
   sizes.low_space_bytes = 0;
   sizes.no_space_bytes = 0;
   sizes.open_space_bytes = 0;
@@ -278,11 +363,12 @@ int work(const WorkOptions& options, std::shared_ptr<rocksdb::FileSystem> file_s
   return Worker(options, std::move(file_system), facts).run();
 }
 
-int reopen(const std::string& data, const std::shared_ptr<FaultDisk>& disk, WorkFacts* facts) {
+int reopen(const std::string& data, std::uint64_t seed, const std::shared_ptr<FaultDisk>& disk,
+           WorkFacts* facts) {
   core::InlineExecutor executor;
   store::OpenOptions options;
   options.directory = data;
-  options.sizes = small_sizes();
+  options.sizes = small_sizes(seed);
   options.on_fatal = [&](const store::Failure& failure) {
     facts->say_failure(failure.describe());
     disk->cut_power();
@@ -299,7 +385,7 @@ int recover(const std::string& data, std::uint64_t seed, WorkFacts* facts) {
   core::InlineExecutor executor;
   store::OpenOptions options;
   options.directory = data;
-  options.sizes = small_sizes();
+  options.sizes = small_sizes(seed);
   int code = 0;
   options.on_fatal = [&](const store::Failure& failure) {
     facts->say_failure(failure.describe());
@@ -314,7 +400,7 @@ int recover(const std::string& data, std::uint64_t seed, WorkFacts* facts) {
   facts->recovered = seq;
   facts->opened = true;
   const Rows expected = rows_after(seed, seq);
-  Rows found;
+  Found found;
   const auto detail = read_all(*opened.store, expected, &found);
   if (detail) {
     if (code == 0) facts->say_wrong("a read failed and the store lives on: " + *detail);

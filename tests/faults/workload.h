@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/store.h"
@@ -17,6 +18,16 @@
 #include "store/open.h"
 
 namespace rota::faults {
+
+// Where a batch stands: in the log of this number, from `begin` up to `end`. What RocksDB and an open
+// write there beside batches belongs to none.
+struct BatchPlace {
+  core::CommitSeq seq = 0;
+  std::uint64_t log = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+inline constexpr std::size_t kPlacesMax = 1024;
 
 // What the process that works on the store leaves behind, however it ends; in shared memory.
 struct WorkFacts {
@@ -27,7 +38,9 @@ struct WorkFacts {
   std::atomic<std::uint64_t> recovered{0};           // the batch at which a store was opened
   std::atomic<bool> opened{false};
   std::atomic<bool> finished{false};  // came to its end without a failure
-  std::atomic<std::uint64_t> log_bytes_before_last{0};
+  // Of the batches that were acknowledged, in their order; the first kPlacesMax of them.
+  std::array<BatchPlace, kPlacesMax> places{};
+  std::size_t place_count = 0;
   std::array<char, 2048> wrong{};    // the first wrong answer, as a sentence
   std::array<char, 2048> failure{};  // the first failure that the store reported
 
@@ -38,18 +51,25 @@ struct WorkFacts {
 using Key = std::pair<core::Keyspace, std::string>;
 using Rows = std::map<Key, std::string>;
 
+// A number from `least` to `most` that follows from the seed, what it is for, and which one it is.
+std::uint64_t drawn(std::uint64_t seed, std::string_view purpose, std::uint64_t n,
+                    std::uint64_t least, std::uint64_t most);
+
+// The seed decides how many rows there are, how large, how often a payload, and how long they stay.
 void fill(std::uint64_t seed, core::CommitSeq seq, core::Batch* batch);
 // Every row after the batches 1 to `seq`.
 Rows rows_after(std::uint64_t seed, core::CommitSeq seq);
 
-// Small buffers, so that the workload meets flushes and compactions.
-store::StoreSizes small_sizes();
+// Small buffers, so that the workload meets flushes and compactions; the seed decides when.
+store::StoreSizes small_sizes(std::uint64_t seed);
 
 struct WorkOptions {
   std::string data;
   std::uint64_t seed = 1;
-  int sessions = 2;           // opens
+  core::CommitSeq after = 0;  // the batches that are there
+  int sessions = 1;           // opens
   int batches = 40;           // of a session
+  bool settles = false;       // RocksDB's own work ends after each batch: the seed decides the files
   bool close_last = true;     // else the process just ends after its last batch
   bool exits = true;          // at a failure, as the server does; else it goes on against the store
   FaultDisk* disk = nullptr;  // loses its power at the end, when there was a fault
@@ -62,7 +82,8 @@ int work(const WorkOptions& options, std::shared_ptr<rocksdb::FileSystem> file_s
 
 // In a process of its own: opens the store on a disk that fails meanwhile, and ends. Returns the
 // exit code.
-int reopen(const std::string& data, const std::shared_ptr<FaultDisk>& disk, WorkFacts* facts);
+int reopen(const std::string& data, std::uint64_t seed, const std::shared_ptr<FaultDisk>& disk,
+           WorkFacts* facts);
 
 // In a process of its own: opens what a fault has left, on a disk without faults, compares every
 // row with what must be there after the batches that were recovered, and commits once more. Returns
