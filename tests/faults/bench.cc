@@ -30,7 +30,7 @@ using Kind = Verdict::Kind;
 
 namespace {
 
-constexpr unsigned kChildSeconds = 120;  // one that takes longer hangs
+constexpr unsigned kChildSeconds = 60;  // one that takes longer hangs
 constexpr int kSignalled = 1000;
 
 std::string read_file(const std::string& path) {
@@ -297,10 +297,11 @@ Image Bench::make_image(ImageKind kind) {
     image.acked = image.submitted;
     if (image.last_log().empty()) continue;
     if (kind == ImageKind::kHalfFlushed && !is_half_flushed(image, seed_)) continue;
-    if (kind != ImageKind::kTorn) return image;
-    // The witness is written each second; one that knows the last batch is of no use here.
-    image.acked = image.submitted - 1;
-    if (image.witness <= image.acked) return image;
+    if (kind == ImageKind::kClosed || kind == ImageKind::kHalfFlushed) return image;
+    // The witness follows within a second; one that knows the last batch is of no use here.
+    if (image.witness == image.submitted && !image.places.empty()) continue;
+    if (kind == ImageKind::kTorn) image.acked = image.submitted - 1;
+    return image;
   }
   std::fprintf(stderr, "no image of a store can be made, %s: %s %s\n", image.name.c_str(),
                facts_->failure.data(), facts_->wrong.data());
@@ -394,7 +395,10 @@ Verdict Bench::planted_wrong_answer() {
     auto batch = std::make_shared<core::Batch>();
     const CommitSeq seq = image.submitted + 1;
     fill(seed_, seq, batch.get());
-    const core::Batch::Key lost = std::prev(batch->changes().end())->first;
+    const auto& changes = batch->changes();
+    const auto put = std::find_if(changes.rbegin(), changes.rend(),
+                                  [](const auto& change) { return change.second.has_value(); });
+    const core::Batch::Key lost = put->first;
     batch->forget(lost.first, lost.second);
     opened.store->commit(batch, seq, [](CommitSeq, core::Outcome, const std::string&) {});
     opened.store->close();

@@ -43,7 +43,8 @@ std::vector<FileKind> file_kinds() {
 
 void add_disk_faults(Bench& bench, std::uint64_t seed, const Bench::Calls& calls,
                      std::vector<Campaign>* all) {
-  all->push_back({"power loss", calls.all,
+  all->push_back({"power loss",
+                  calls.all,
                   [&bench, seed](std::uint64_t point) {
                     DiskPlan plan;
                     plan.fault = Fault::kPowerLoss;
@@ -62,13 +63,14 @@ void add_disk_faults(Bench& bench, std::uint64_t seed, const Bench::Calls& calls
         }
         const std::string kind = std::string(fault == Fault::kIo ? "EIO " : "ENOSPC ") +
                                  (lasting ? "from then on: " : "once: ") + op_name(op);
-        all->push_back({kind, calls.of[i],
+        all->push_back({kind,
+                        calls.of[i],
                         [&bench, seed, fault, lasting, op](std::uint64_t point) {
                           DiskPlan plan{fault, op, point + 1, lasting, seed + point};
                           return bench.disk_fault(plan, (point + seed) % 2 == 0);
                         },
                         {},
-                  /*open_ended=*/true});
+                        /*open_ended=*/true});
       }
     }
   }
@@ -81,10 +83,9 @@ void add_torn(Bench& bench, const Image& image, std::vector<Campaign>* all) {
                          std::pair{"torn last batch: zeros", Damage::Kind::kZeroRest},
                          std::pair{"torn last batch: noise", Damage::Kind::kNoiseRest}};
   for (const auto& [name, kind] : kinds) {
-    all->push_back(
-        {name, bytes, [&bench, image, begin, kind = kind](std::uint64_t point) {
-           return bench.damage(image, {kind, image.last_log(), begin + point, 0}, true);
-         }});
+    all->push_back({name, bytes, [&bench, image, begin, kind = kind](std::uint64_t point) {
+                      return bench.damage(image, {kind, image.last_log(), begin + point, 0}, true);
+                    }});
   }
 }
 
@@ -124,11 +125,11 @@ void add_damages(Bench& bench, const std::string& name, const FileKind& files,
     }
   }
   const std::uint64_t count = points.size();
-  all->push_back({name + ": " + files.name, count,
-                  [&bench, points = std::move(points)](std::uint64_t point) {
-                    const auto& [image, damage] = points.at(point);
-                    return bench.damage(*image, damage, false);
-                  }});
+  all->push_back(
+      {name + ": " + files.name, count, [&bench, points = std::move(points)](std::uint64_t point) {
+         const auto& [image, damage] = points.at(point);
+         return bench.damage(*image, damage, false);
+       }});
 }
 
 std::uint64_t share_of(const Image& image, const FileKind& files) {
@@ -141,8 +142,7 @@ void add_anywhere(Bench& bench, std::uint64_t seed, const FileKind& files,
   const auto spread_over = [&](Damage::Kind kind) {
     return [&files, seed, kind](const Image& image, const std::string& file) {
       Damages damages;
-      const std::uint64_t most =
-          share_of(image, files) / (kind == Damage::Kind::kFlip ? 1U : 8U);
+      const std::uint64_t most = share_of(image, files) / (kind == Damage::Kind::kFlip ? 1U : 8U);
       for (const std::uint64_t at : offsets(image.bytes_of(file), most, seed)) {
         damages.push_back({kind, file, at, static_cast<unsigned>((at * 5 + seed) % 8)});
       }
@@ -275,7 +275,8 @@ void add_recoveries(Bench& bench, std::uint64_t seed, const Image& image,
   for (const Recovery& recovery : recoveries(bench, image, all)) {
     for (const auto& [fault, name] : faults) {
       const std::uint64_t points = fault == Fault::kNoSpace ? recovery.space_calls : recovery.calls;
-      all->push_back({std::string(name) + " in the open of: " + recovery.name, points,
+      all->push_back({std::string(name) + " in the open of: " + recovery.name,
+                      points,
                       [&bench, image, recovery, seed, fault = fault](std::uint64_t point) {
                         DiskPlan plan;
                         plan.fault = fault;
@@ -298,8 +299,8 @@ Campaigns make_campaigns(Bench& bench, std::uint64_t seed) {
   const Bench::Calls calls = bench.count_calls();
   const Image torn = bench.make_image(ImageKind::kTorn);
   campaigns.text = "the work: " + std::to_string(calls.all) + " calls of the file system\n";
-  for (const ImageKind kind : {ImageKind::kClosed, ImageKind::kCrashed, ImageKind::kRestarted,
-                               ImageKind::kHalfFlushed}) {
+  for (const ImageKind kind :
+       {ImageKind::kClosed, ImageKind::kCrashed, ImageKind::kRestarted, ImageKind::kHalfFlushed}) {
     campaigns.images.push_back(bench.make_image(kind));
     campaigns.text += campaigns.images.back().text() + '\n';
   }

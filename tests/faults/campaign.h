@@ -32,7 +32,7 @@ struct Campaign {
 struct Campaigns {
   std::vector<Campaign> all;
   std::deque<Image> images;  // the campaigns point to them
-  std::string text;  // about the work and the images; some lines
+  std::string text;          // about the work and the images; some lines
 };
 
 // The bench must outlive them.

@@ -189,8 +189,8 @@ int print_table(const Arguments& arguments, const Table& table) {
   }
   std::printf("%-42s %8s %8llu %10llu %8llu %8llu %6llu %7llu\n", "all", "",
               static_cast<unsigned long long>(tried), static_cast<unsigned long long>(recovered),
-              static_cast<unsigned long long>(as_torn), static_cast<unsigned long long>(refused), static_cast<unsigned long long>(wrong),
-              static_cast<unsigned long long>(missed));
+              static_cast<unsigned long long>(as_torn), static_cast<unsigned long long>(refused),
+              static_cast<unsigned long long>(wrong), static_cast<unsigned long long>(missed));
   if (untried) std::printf("of some kinds no point was tried\n");
   if (missed_too_often) {
     std::printf("of some kinds more than half of the faults did not strike\n");

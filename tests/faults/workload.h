@@ -19,8 +19,8 @@
 
 namespace rota::faults {
 
-// Where a batch stands: in the log of this number, from `begin` up to `end`. What RocksDB and an open
-// write there beside batches belongs to none.
+// Where a batch stands: in the log of this number, from `begin` up to `end`. What RocksDB and an
+// open write there beside batches belongs to none.
 struct BatchPlace {
   core::CommitSeq seq = 0;
   std::uint64_t log = 0;
@@ -69,9 +69,9 @@ struct WorkOptions {
   core::CommitSeq after = 0;  // the batches that are there
   int sessions = 1;           // opens
   int batches = 40;           // of a session
-  bool settles = false;       // RocksDB's own work ends after each batch: the seed decides the files
-  bool close_last = true;     // else the process just ends after its last batch
-  bool exits = true;          // at a failure, as the server does; else it goes on against the store
+  bool settles = false;    // RocksDB's own work ends after each batch: the seed decides the files
+  bool close_last = true;  // else the process just ends after its last batch
+  bool exits = true;       // at a failure, as the server does; else it goes on against the store
   FaultDisk* disk = nullptr;  // loses its power at the end, when there was a fault
 };
 

@@ -120,8 +120,8 @@ void check_places(const store::LogLook& look) {
              text_of(after) + " is not behind " + text_of(look.verdict->damage));
 }
 
-// A wrong byte: that record is named, and whether a whole batch follows. Only a wrong length or type
-// that makes a log end within its last record looks like a crash, which leaves that batch out.
+// A wrong byte: that record is named, and whether a whole batch follows. Only a wrong length or
+// type that makes a log end within its last record looks like a crash, which leaves that batch out.
 void check_flip(const Logs& logs, const Piece& piece, std::size_t at, std::uint8_t mask) {
   std::vector<std::string> bytes = logs.bytes;
   bytes[piece.log][at] = static_cast<char>(bytes[piece.log][at] ^ static_cast<char>(mask));
