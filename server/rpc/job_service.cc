@@ -147,7 +147,7 @@ class JobService final : public v1::JobService::CallbackService {
     return query(
         {context_, call, response},
         [this, request, response, page = *page, name_space = caller->name_space]() -> base::Status {
-          PageRows rows(response->mutable_jobs());
+          PageRows<v1::Job> rows(response, v1::ListJobsResponse::kJobsFieldNumber);
           const auto read = context_.jobs.list(
               name_space, request->filter(), page.position, page.size, [&](const JobRead& job) {
                 return rows.add(

@@ -148,11 +148,11 @@ class QueueService final : public v1::QueueService::CallbackService {
     if (!page.position.empty() && (last == UINT32_MAX || std::to_string(last) != page.position)) {
       return not_of_this_listing();
     }
-    PageRows rows(response->mutable_queues());
+    PageRows<v1::Queue> rows(response, v1::ListQueuesResponse::kQueuesFieldNumber);
     int budget = limits::kPageRowsExaminedMax;
     bool more = true;
     bool full = false;
-    while (!full && more && budget > 0 && response->queues_size() < page.size) {
+    while (!full && more && budget > 0 && rows.size() < page.size) {
       core::ReadResult result;
       std::string detail;
       const core::ReadSpec spec{.gets = {},
@@ -166,7 +166,7 @@ class QueueService final : public v1::QueueService::CallbackService {
       more = result.pages[0].more;
       if (result.pages[0].rows.empty() && more) --budget;
       for (const auto& [key, value] : result.pages[0].rows) {
-        if (response->queues_size() == page.size) {
+        if (rows.size() == page.size) {
           more = true;
           break;
         }

@@ -6,7 +6,7 @@
 // transport; until then its bytes count here, and the guard refuses calls.
 //
 // What is counted is what goes over the wire. In memory an answer takes about three times as much,
-// since the message it was made from lives as long as its call.
+// since its message lives as long as its call; a page of a listing does not (page_rows.h).
 #pragma once
 
 #include <atomic>

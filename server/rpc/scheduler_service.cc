@@ -124,7 +124,8 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
     return query(
         {context_, call, response},
         [this, request, response, page = *page, name_space = caller->name_space]() -> base::Status {
-          PageRows rows(response->mutable_schedulers());
+          PageRows<v1::Scheduler> rows(response,
+                                       v1::ListSchedulersResponse::kSchedulersFieldNumber);
           const auto found = context_.schedulers.list(
               name_space, request->id_prefix(), page.position, page.size,
               [&](const SchedulerRead& read) {
@@ -150,7 +151,7 @@ class SchedulerService final : public v1::SchedulerService::CallbackService {
         {context_, call, response},
         [this, response, page = *page, filter = *std::move(filter),
          with_jobs = request->include_jobs(), name_space = caller->name_space]() -> base::Status {
-          PageRows rows(response->mutable_runs());
+          PageRows<v1::Run> rows(response, v1::ListRunsResponse::kRunsFieldNumber);
           const auto found = context_.schedulers.runs(
               name_space, filter, page.position, page.size, [&](const model::RunRecord& run) {
                 return rows.add([&](v1::Run* wire) {

@@ -102,11 +102,11 @@ class WorkerService final : public v1::WorkerService::CallbackService {
  private:
   void list(const std::string& name_space, const std::string& queue, const Page& page,
             v1::ListWorkersResponse* response) const {
-    PageRows rows(response->mutable_workers());
+    PageRows<v1::Worker> rows(response, v1::ListWorkersResponse::kWorkersFieldNumber);
     std::string last = page.position;
     bool full = false;
     while (!full) {
-      const int room = page.size - response->workers_size();
+      const int room = page.size - rows.size();
       const auto max = static_cast<std::size_t>(std::min(room, kWorkersPerRead));
       const auto found =
           context_.server.workers.page(name_space, queue, last, max, context_.mono_ms());
@@ -116,7 +116,7 @@ class WorkerService final : public v1::WorkerService::CallbackService {
         last = seen.session_id;
       }
       if (found.size() < max) break;
-      full = full || response->workers_size() == page.size;
+      full = full || rows.size() == page.size;
     }
     if (full) response->set_next_page_token(page.token(last));
     response->set_commit_seq(static_cast<std::int64_t>(context_.server.leases.seq()));
