@@ -34,7 +34,9 @@ inline constexpr Ns kStopGrace = 2'000'000'000;
 inline constexpr std::int64_t kLateMs = 10'000;
 
 struct Figures {
-  std::int64_t jobs = 0, succeeded = 0, dead = 0, cancelled = 0;
+  std::int64_t jobs = 0, succeeded = 0, dead = 0, cancelled = 0, expired = 0;
+  std::int64_t updated = 0;                           // answered updates
+  std::int64_t deleted = 0, purged = 0, retired = 0;  // jobs that left, by how
   std::int64_t attempts = 0, lost = 0, timed_out = 0, released = 0;
   std::int64_t shortened = 0;      // jobs with more attempts than the server remembers
   std::int64_t executions = 0;     // of handlers
@@ -43,6 +45,7 @@ struct Figures {
   std::int64_t stale_refused = 0;  // finishes and beats that came too late
   std::int64_t repeats = 0;        // finishes and lease calls that were sent again and answered
   std::int64_t fired = 0, not_fired = 0;  // ticks
+  std::int64_t edited_ticks = 0;          // of an edited scheduler, held against what was declared
   int most_live = 0;                      // leases at once in one queue, in commit order
 };
 
@@ -74,7 +77,21 @@ void check_counters(const Evidence& evidence, Contradictions* contradictions);
 // checker_totals.cc: acknowledged jobs are there, no others, each once; business keys; ticks.
 void check_existence(const Evidence& evidence, Contradictions* contradictions);
 void check_keys(const Evidence& evidence, Contradictions* contradictions);
-void check_run_times(const Evidence& evidence, Contradictions* contradictions);
 void check_ticks(const Evidence& evidence, Figures* figures, Contradictions* contradictions);
+
+// checker_changes.cc: run times, updates, start deadlines.
+void check_run_times(const Evidence& evidence, Contradictions* contradictions);
+void check_updates(const Evidence& evidence, Contradictions* contradictions);
+void check_deadlines(const Evidence& evidence, Contradictions* contradictions);
+
+// checker_leaving.cc: what is gone stays gone; a purge removes what waited when it began, nothing
+// else; retention keeps what it says.
+void check_gone(const Evidence& evidence, Contradictions* contradictions);
+void check_purges(const Evidence& evidence, Contradictions* contradictions);
+void check_retention(const Evidence& evidence, Contradictions* contradictions);
+
+// checker_edits.cc: a scheduler that several nodes declare, pause, resume, delete and make again.
+// Adds to figures->edited_ticks.
+void check_edits(const Evidence& evidence, Figures* figures, Contradictions* contradictions);
 
 }  // namespace rota::blackbox

@@ -87,6 +87,7 @@ void check_leases(const Evidence& evidence, Contradictions* contradictions) {
       if (lease.job == nullptr) {
         const JobRecord* job = evidence.job(granted.job);
         if (job != nullptr && Evidence::shortened(*job)) continue;
+        if (evidence.may_have_left(granted.job, granted.queue)) continue;
         contradictions->add(what + " was given " + text_of(granted.token) + " of job " +
                             granted.job + ", which the server does not know");
         continue;
@@ -125,6 +126,7 @@ void check_finishes(const Evidence& evidence, Contradictions* contradictions) {
     const KnownLease lease = evidence.lease(one.token);
     if (lease.job == nullptr) {
       const JobRecord* job = evidence.job(one.job);
+      if (evidence.may_have_left(one.job, one.queue)) continue;
       if (job == nullptr || !Evidence::shortened(*job)) {
         contradictions->add(what + " was answered, but no job has this token");
       }
@@ -132,6 +134,8 @@ void check_finishes(const Evidence& evidence, Contradictions* contradictions) {
     }
     const AttemptRecord& attempt = *lease.attempt;
     if (one.call.refused()) {
+      // Of a job that was deleted nobody knows how it ended.
+      if (one.call.reason == "UNKNOWN_LEASE" && lease.job->left && attempt.ended != 0) continue;
       const bool by_server = attempt.outcome == v1::ATTEMPT_OUTCOME_LOST ||
                              attempt.outcome == v1::ATTEMPT_OUTCOME_TIMED_OUT ||
                              attempt.outcome == v1::ATTEMPT_OUTCOME_RELEASED;

@@ -15,28 +15,32 @@ namespace {
 
 constexpr std::size_t kUnplacedMax = 24, kOneCommitMax = 8;
 
-enum class Phase { kWaiting, kRunning, kSucceeded, kDead, kCancelled };
+enum class Phase { kWaiting, kRunning, kSucceeded, kDead, kCancelled, kExpired };
 
 struct State {
   Phase phase = Phase::kWaiting;
   int used = 0, redrives = 0;
   bool cancel = false;
+  bool started = false;      // there was a grant
+  bool gone = false;         // deleted; the phase is its last one
   std::int64_t token = 0;    // of the running attempt
   std::uint32_t placed = 0;  // the events without a commit of their own that have happened
 
-  auto key() const { return std::tie(phase, used, redrives, cancel, token, placed); }
+  auto key() const { return std::tie(phase, used, redrives, cancel, started, gone, token, placed); }
+  bool is_final() const { return phase != Phase::kWaiting && phase != Phase::kRunning; }
   bool operator<(const State& other) const { return key() < other.key(); }
 };
 using States = std::set<State>;
 
 struct Event {
-  enum class Kind { kGrant, kEnd, kCancel, kRedrive };
+  enum class Kind { kGrant, kEnd, kCancel, kRedrive, kUpdate, kExpire, kDelete };
   Kind kind = Kind::kGrant;
   Seq after = 0, by = 0;  // its commit c: after < c <= by
   bool must = true;       // false: it may not have happened at all
   std::int64_t token = 0;
   v1::AttemptOutcome outcome = v1::ATTEMPT_OUTCOME_UNSPECIFIED;
   v1::JobState answered = v1::JOB_STATE_UNSPECIFIED;  // of a cancel; unspecified: no answer
+  bool of_deadline = false;                           // of an update
 };
 
 struct Checkpoint {
@@ -55,18 +59,25 @@ std::string describe(const Event& event) {
       return "cancel answered " + v1::JobState_Name(event.answered);
     case Event::Kind::kRedrive:
       return "redrive";
+    case Event::Kind::kUpdate:
+      return event.of_deadline ? "update of its start deadline" : "update";
+    case Event::Kind::kExpire:
+      return "end at its start deadline";
+    case Event::Kind::kDelete:
+      return "delete";
   }
   return {};
 }
 
 std::string describe(const States& states) {
-  static constexpr const char* kNames[] = {"waiting", "running", "succeeded", "dead", "cancelled"};
+  static constexpr const char* kNames[] = {"waiting", "running",   "succeeded",
+                                           "dead",    "cancelled", "expired"};
   std::string text;
   for (const State& state : states) {
     if (!text.empty()) text += " or ";
     text += std::string(kNames[static_cast<int>(state.phase)]) + " with " +
             std::to_string(state.used) + " attempts used" +
-            (state.cancel ? ", to be cancelled" : "");
+            (state.cancel ? ", to be cancelled" : "") + (state.gone ? ", deleted" : "");
   }
   return text;
 }
@@ -109,7 +120,8 @@ class Life {
     States last = checkpoints_.back().states;
     drop_without(&last, INT64_MAX);
     if (last.empty()) {
-      contradictions->add(name_of(job_) + ": an answered call has no place among its commits");
+      contradictions->add(name_of(job_) +
+                          ": what must have happened has no place among its commits");
       return;
     }
     checkpoints_.push_back({INT64_MAX, std::move(last)});
@@ -218,9 +230,11 @@ class Life {
   }
 
   bool apply(const Event& event, State* state) const {
+    if (state->gone) return false;
     switch (event.kind) {
       case Event::Kind::kGrant:
         if (state->phase != Phase::kWaiting) return false;
+        state->started = true;
         state->phase = Phase::kRunning;
         state->token = event.token;
         return true;
@@ -235,6 +249,16 @@ class Life {
         state->used = 0;
         state->cancel = false;
         ++state->redrives;
+        return true;
+      case Event::Kind::kUpdate:
+        return state->phase == Phase::kWaiting && !(event.of_deadline && state->started);
+      case Event::Kind::kExpire:
+        if (state->phase != Phase::kWaiting || state->started) return false;
+        state->phase = Phase::kExpired;
+        return true;
+      case Event::Kind::kDelete:
+        if (!state->is_final()) return false;
+        state->gone = true;
         return true;
     }
     return false;
@@ -304,6 +328,8 @@ bool shows(const State& state, v1::JobState told) {
       return state.phase == Phase::kDead;
     case v1::JOB_STATE_CANCELLED:
       return state.phase == Phase::kCancelled;
+    case v1::JOB_STATE_EXPIRED:
+      return state.phase == Phase::kExpired;
     default:
       return false;
   }
@@ -337,26 +363,46 @@ class Lives {
     if (Evidence::shortened(job)) return;  // what is forgotten cannot be replayed
     const Enqueue* enqueue = evidence_.enqueue(job.op);
     const int max_attempts = enqueue != nullptr ? enqueue->max_attempts : kTickAttempts;
-    lives_.try_emplace(job.id, job, max_attempts, evidence_.birth(job));
+    const auto birth = evidence_.birth(job);
+    Life& life = lives_.try_emplace(job.id, job, max_attempts, birth).first->second;
+    if (job.state == v1::JOB_STATE_EXPIRED) {
+      life.add(
+          {.kind = Event::Kind::kExpire, .after = birth.at.value_or(birth.after), .by = INT64_MAX});
+    }
+  }
+
+  static Event::Kind kind_of(JobCall::Kind kind) {
+    switch (kind) {
+      case JobCall::Kind::kCancel:
+        return Event::Kind::kCancel;
+      case JobCall::Kind::kRedrive:
+        return Event::Kind::kRedrive;
+      case JobCall::Kind::kUpdate:
+        return Event::Kind::kUpdate;
+      case JobCall::Kind::kDelete:
+        break;
+    }
+    return Event::Kind::kDelete;
   }
 
   void add(const JobCall& call) {
     const auto life = lives_.find(call.job);
     if (life == lives_.end() || call.call.refused()) return;
-    const bool redrive = call.kind == JobCall::Kind::kRedrive;
-    Event event{.kind = redrive ? Event::Kind::kRedrive : Event::Kind::kCancel,
+    const bool cancel = call.kind == JobCall::Kind::kCancel;
+    // An update that may have happened does not change what the job's events are.
+    if (call.kind == JobCall::Kind::kUpdate && call.call.open()) return;
+    Event event{.kind = kind_of(call.kind),
                 .after = evidence_.floor(call.call.invoked),
                 .by = INT64_MAX,
                 .must = call.call.done(),
-                .answered = call.state};
+                .answered = call.state,
+                .of_deadline = call.deadline_ms.has_value()};
     if (call.call.done()) {
       event.by = call.call.seq;
       // Of several cancels of a running job only the first one changes something.
-      if (call.state == v1::JOB_STATE_RUNNING) event.must = cancels_[call.job] == 1;
+      if (cancel && call.state == v1::JOB_STATE_RUNNING) event.must = cancels_[call.job] == 1;
       // What made a change did it in the commit it names, whichever of its tries was answered.
-      if (redrive || call.state == v1::JOB_STATE_CANCELLED) {
-        event.after = event.by - 1;
-      }
+      if (!cancel || call.state == v1::JOB_STATE_CANCELLED) event.after = event.by - 1;
     }
     life->second.add(event);
   }
@@ -365,22 +411,24 @@ class Lives {
     const auto life = lives_.find(job.id);
     if (life == lives_.end()) return;
     const auto wanted = [&](const State& state) {
-      return shows(state, job.state) && state.redrives == job.redrives;
+      return shows(state, job.state) && state.redrives == job.redrives && state.gone == job.left;
     };
     if (life->second.can_be(INT64_MAX, INT64_MAX, wanted)) return;
-    contradictions_->add(name_of(job) + " is " + v1::JobState_Name(job.state) + " after " +
-                         std::to_string(job.redrives) +
-                         " redrives, which its events do not lead to");
+    contradictions_->add(
+        name_of(job) + " is " + v1::JobState_Name(job.state) + (job.left ? ", and gone," : "") +
+        " after " + std::to_string(job.redrives) + " redrives, which its events do not lead to");
   }
 
+  // `from_ledger`: what a business key names is told of, also when the job is gone.
   void judge_state(const Call& call, const std::string& id, v1::JobState told, Seq to,
-                   const std::string& what) {
+                   const std::string& what, bool from_ledger = false) {
     const auto life = lives_.find(id);
     if (life == lives_.end()) return;
     const Seq from = evidence_.floor(call.invoked);
-    if (life->second.can_be(from, to, [&](const State& state) { return shows(state, told); })) {
-      return;
-    }
+    const auto wanted = [&](const State& state) {
+      return shows(state, told) && (from_ledger || !state.gone);
+    };
+    if (life->second.can_be(from, to, wanted)) return;
     contradictions_->add(what + " told that job " + id + " is " + v1::JobState_Name(told) +
                          ", which it was at no commit from " + std::to_string(from) + " to " +
                          std::to_string(to));
@@ -388,18 +436,48 @@ class Lives {
 
   void judge_answer(const Enqueue& one) {
     if (!one.call.done() || one.created) return;  // a job that is new waits; its grant tells more
-    judge_state(one.call, one.job, one.state, one.call.seq, "the enqueue of " + one.op);
+    judge_state(one.call, one.job, one.state, one.call.seq, "the enqueue of " + one.op, true);
   }
 
   void judge_read(const JobRead& read) {
-    if (read.call.refused()) {
-      if (read.call.reason == kNotNow || evidence_.job(read.job) == nullptr) return;
-      contradictions_->add("a read of job " + read.job + " was refused: " + read.call.reason);
+    if (!read.call.refused()) {
+      if (read.call.done()) judge_state(read.call, read.job, read.state, read.call.seq, "a read");
       return;
     }
-    if (read.call.done()) {
-      judge_state(read.call, read.job, read.state, read.call.seq, "a read");
+    if (read.call.reason == kNotNow || evidence_.job(read.job) == nullptr) return;
+    const auto life = lives_.find(read.job);
+    if (read.call.reason == kGone &&
+        (life == lives_.end() || can_be_gone(read.call, life->second))) {
+      return;
     }
+    contradictions_->add("a read of job " + read.job + " was refused: " + read.call.reason);
+  }
+
+  bool can_be_gone(const Call& call, const Life& life) const {
+    return life.can_be(evidence_.floor(call.invoked), evidence_.ceiling(call.replied),
+                       [](const State& state) { return state.gone; });
+  }
+
+  // What a refusal says of the state.
+  static bool explains(const JobCall& call, const State& state) {
+    const std::string& reason = call.call.reason;
+    if (reason == kGone) return state.gone;
+    if (state.gone) return false;
+    switch (call.kind) {
+      case JobCall::Kind::kCancel:
+        return reason == "ALREADY_FINAL" && state.is_final();
+      case JobCall::Kind::kRedrive:
+        return reason == "NOT_DEAD" && state.phase != Phase::kDead;
+      case JobCall::Kind::kDelete:
+        return reason == "NOT_FINAL" && !state.is_final();
+      case JobCall::Kind::kUpdate:
+        if (reason == "ALREADY_FINAL") return state.is_final();
+        if (reason == "JOB_RUNNING") return state.phase == Phase::kRunning;
+        if (reason == "INVALID_STATE") return call.deadline_ms.has_value() && state.started;
+        // Its deadline had passed when it came.
+        return reason == "INVALID_FIELD" && call.deadline_ms.value_or(0) != 0;
+    }
+    return false;
   }
 
   // A refusal tells the state, too.
@@ -408,16 +486,10 @@ class Lives {
     const auto life = lives_.find(call.job);
     if (life == lives_.end()) return;
     const Seq from = evidence_.floor(call.call.invoked), to = evidence_.ceiling(call.call.replied);
-    const auto final = [](const State& state) {
-      return state.phase != Phase::kWaiting && state.phase != Phase::kRunning;
-    };
-    const auto not_dead = [](const State& state) { return state.phase != Phase::kDead; };
-    bool explained = false;
-    if (call.call.reason == "ALREADY_FINAL") explained = life->second.can_be(from, to, final);
-    if (call.call.reason == "NOT_DEAD") explained = life->second.can_be(from, to, not_dead);
-    if (explained) return;
-    contradictions_->add((call.kind == JobCall::Kind::kCancel ? "a cancel" : "a redrive") +
-                         std::string(" of job ") + call.job +
+    const auto explained = [&](const State& state) { return explains(call, state); };
+    if (life->second.can_be(from, to, explained)) return;
+    const std::string name = name_of(call.kind);
+    contradictions_->add((name == "update" ? "an " : "a ") + name + " of job " + call.job +
                          " was refused without cause: " + call.call.reason);
   }
 

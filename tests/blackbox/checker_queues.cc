@@ -152,8 +152,23 @@ class Line {
     // A job that was cancelled while it waited left the line in a commit that is not always known.
     if (!birth.at || job.attempts.empty()) return;
     const Seq granted = job.attempts.front().granted;
-    events_.push_back({*birth.at, true, {-job.priority, *birth.at, &job}});
-    events_.push_back({granted, false, {-job.priority, *birth.at, &job}});
+    // Where it stands changes in the commit of an update; its turn within the priority stays.
+    Place place{-enqueue->priority, *birth.at, &job};
+    std::vector<Event> own = {{*birth.at, Event::Kind::kEnters, place}};
+    for (const JobCall* update : evidence_.updates(job.id)) {
+      if (update->call.done() && update->call.seq > granted) break;
+      // In one commit, their order is not known.
+      if (!update->call.done() || update->run_at_ms || update->call.seq == granted ||
+          update->call.seq == own.back().seq) {
+        return;
+      }
+      if (!update->priority) continue;
+      own.push_back({update->call.seq, Event::Kind::kMoves, place});
+      place.order = -*update->priority;
+      own.push_back({update->call.seq, Event::Kind::kEnters, place});
+    }
+    own.push_back({granted, Event::Kind::kGranted, place});
+    events_.insert(events_.end(), own.begin(), own.end());
   }
 
   // What is granted comes before everything that was READY in an earlier commit and stays.
@@ -179,16 +194,18 @@ class Line {
     }
   };
   struct Event {
+    enum class Kind { kEnters, kMoves, kGranted };
     Seq seq = 0;
-    bool enters = false;
+    Kind kind = Kind::kEnters;
     Place place{};
   };
 
   void commit(std::size_t from, std::size_t to) {
     const Place* last = nullptr;
     for (std::size_t i = from; i < to; ++i) {
-      if (events_[i].enters) continue;
+      if (events_[i].kind == Event::Kind::kEnters) continue;
       line_.erase(events_[i].place);
+      if (events_[i].kind == Event::Kind::kMoves) continue;
       if (last == nullptr || *last < events_[i].place) last = &events_[i].place;
     }
     if (last != nullptr && !line_.empty()) {
@@ -201,7 +218,7 @@ class Line {
       }
     }
     for (std::size_t i = from; i < to; ++i) {
-      if (!events_[i].enters) continue;
+      if (events_[i].kind != Event::Kind::kEnters) continue;
       // Enqueued and granted in one commit: it never stood in line.
       if (events_[i].place.job->attempts.front().granted > events_[i].seq) {
         line_.insert(events_[i].place);
@@ -225,10 +242,14 @@ std::int64_t up_to(const std::vector<Seq>& sorted, Seq seq) {
 struct Counted {
   std::vector<Seq> created, granted, ended, succeeded;
   std::vector<Seq> perhaps;  // jobs whose commit is not known were created after these
-  bool forgetful = false;    // attempts are missing
+  std::vector<Seq> removed, removed_succeeded;
+  std::vector<Seq> perhaps_removed;  // deletes whose commit is not known came after these
+  bool forgetful = false;            // attempts are missing
+  bool leaving = false;              // so are jobs
 
   void sort() {
-    for (auto* list : {&created, &granted, &ended, &succeeded, &perhaps}) {
+    for (auto* list : {&created, &granted, &ended, &succeeded, &perhaps, &removed,
+                       &removed_succeeded, &perhaps_removed}) {
       std::sort(list->begin(), list->end());
     }
   }
@@ -266,23 +287,33 @@ void check_counted(const QueueRead& read, const Counted& counted, Contradictions
   expect("the sum of the states", sum_of(now), now.created(), now.created());
   const std::int64_t born = up_to(counted.created, seq);
   expect("created", now.created(), born, born + up_to(counted.perhaps, seq - 1));
-  const std::int64_t done = up_to(counted.succeeded, seq);
-  expect("succeeded", now.succeeded(), done, done);
+  if (counted.leaving) return;
+  const std::int64_t removed = up_to(counted.removed, seq);
+  const std::int64_t perhaps_removed = up_to(counted.perhaps_removed, seq - 1);
+  expect("removed", now.removed(), removed, removed + perhaps_removed);
+  const std::int64_t done = up_to(counted.succeeded, seq) - up_to(counted.removed_succeeded, seq);
+  expect("succeeded", now.succeeded(), done - perhaps_removed, done);
   if (counted.forgetful) return;
   const std::int64_t live = up_to(counted.granted, seq) - up_to(counted.ended, seq);
   expect("running", now.running(), live, live);
 }
 
 void check_totals(const std::string& queue, const std::vector<const JobRecord*>& jobs,
-                  const v1::QueueCounters& counters, Contradictions* contradictions) {
+                  const v1::QueueCounters& counters, bool leaving, Contradictions* contradictions) {
   std::map<v1::JobState, std::int64_t> states;
-  for (const JobRecord* job : jobs) ++states[job->state];
-  const auto compare = [&](const char* name, std::int64_t told, std::int64_t listed) {
-    if (told == listed) return;
+  std::int64_t left = 0, listed = 0;
+  for (const JobRecord* job : jobs) {
+    ++(job->left ? left : listed);
+    if (!job->left) ++states[job->state];
+  }
+  // Of a queue whose jobs leave unread it is known only how many are not listed.
+  if (leaving) left = counters.created() - listed;
+  const auto compare = [&](const char* name, std::int64_t told, std::int64_t there) {
+    if (told == there) return;
     contradictions->add("queue " + queue + " counts " + std::to_string(told) + " jobs as " + name +
-                        " in the end, " + std::to_string(listed) + " are listed");
+                        " in the end, " + std::to_string(there) + " are listed");
   };
-  compare("created", counters.created(), static_cast<std::int64_t>(jobs.size()));
+  compare("created", counters.created(), listed + left);
   compare("scheduled", counters.scheduled(), states[v1::JOB_STATE_SCHEDULED]);
   compare("blocked", counters.blocked(), states[v1::JOB_STATE_BLOCKED]);
   compare("ready", counters.ready(), states[v1::JOB_STATE_READY]);
@@ -291,7 +322,11 @@ void check_totals(const std::string& queue, const std::vector<const JobRecord*>&
   compare("dead", counters.dead(), states[v1::JOB_STATE_DEAD]);
   compare("cancelled", counters.cancelled(), states[v1::JOB_STATE_CANCELLED]);
   compare("expired", counters.expired(), states[v1::JOB_STATE_EXPIRED]);
-  compare("removed", counters.removed(), 0);
+  if (counters.removed() != left) {
+    contradictions->add("queue " + queue + " counts " + std::to_string(counters.removed()) +
+                        " jobs as removed in the end, " + std::to_string(left) +
+                        " are listed no more");
+  }
 }
 
 }  // namespace
@@ -301,6 +336,7 @@ void check_counters(const Evidence& evidence, Contradictions* contradictions) {
   std::map<std::string, Counted> counted;
   for (const auto& [queue, list] : jobs) {
     Counted& own = counted[queue];
+    if (evidence.history().leaving.contains(queue)) continue;
     for (const JobRecord* job : list) {
       const auto birth = evidence.birth(*job);
       if (birth.at) {
@@ -315,16 +351,33 @@ void check_counters(const Evidence& evidence, Contradictions* contradictions) {
         if (attempt.outcome == v1::ATTEMPT_OUTCOME_SUCCEEDED)
           own.succeeded.push_back(attempt.ended);
       }
+      if (!job->left) continue;
+      const JobCall* removal = evidence.removal(job->id);
+      if (removal != nullptr && removal->call.done()) {
+        own.removed.push_back(removal->call.seq);
+        if (job->state == v1::JOB_STATE_SUCCEEDED) {
+          own.removed_succeeded.push_back(removal->call.seq);
+        }
+      } else {
+        own.perhaps_removed.push_back(job->read_at - 1);
+      }
     }
-    own.sort();
   }
+  for (const auto& [queue, how] : evidence.history().leaving) counted[queue].leaving = true;
+  for (const Enqueue& one : evidence.history().enqueues) {
+    Counted& own = counted[one.queue];
+    if (!own.leaving || one.call.refused()) continue;
+    if (!one.call.done()) own.perhaps.push_back(evidence.floor(one.call.invoked));
+    if (one.call.done() && one.created) own.created.push_back(one.call.seq);
+  }
+  for (auto& [queue, own] : counted) own.sort();
   for (const QueueRead& read : evidence.history().queue_reads) {
     if (read.call.done()) check_counted(read, counted[read.queue], contradictions);
   }
   for (const auto& [queue, counters] : evidence.history().totals) {
     const auto own = jobs.find(queue);
     check_totals(queue, own == jobs.end() ? std::vector<const JobRecord*>() : own->second, counters,
-                 contradictions);
+                 evidence.history().leaving.contains(queue), contradictions);
   }
 }
 

@@ -22,6 +22,8 @@ void count_states(const History& history, Figures* figures) {
     figures->succeeded += job.state == v1::JOB_STATE_SUCCEEDED ? 1 : 0;
     figures->dead += job.state == v1::JOB_STATE_DEAD ? 1 : 0;
     figures->cancelled += job.state == v1::JOB_STATE_CANCELLED ? 1 : 0;
+    figures->expired += job.state == v1::JOB_STATE_EXPIRED ? 1 : 0;
+    figures->deleted += job.left ? 1 : 0;
     figures->shortened += Evidence::shortened(job) ? 1 : 0;
     figures->attempts += static_cast<std::int64_t>(job.attempts.size());
     for (const AttemptRecord& attempt : job.attempts) {
@@ -34,7 +36,15 @@ void count_states(const History& history, Figures* figures) {
 
 void count_calls(const History& history, Figures* figures) {
   for (const Enqueue& one : history.enqueues) figures->open += one.call.open() ? 1 : 0;
-  for (const JobCall& one : history.job_calls) figures->open += one.call.open() ? 1 : 0;
+  for (const JobCall& one : history.job_calls) {
+    figures->open += one.call.open() ? 1 : 0;
+    figures->updated += one.kind == JobCall::Kind::kUpdate && one.call.done() ? 1 : 0;
+  }
+  for (const auto& [queue, how] : history.leaving) {
+    const auto totals = history.totals.find(queue);
+    if (totals == history.totals.end()) continue;
+    (how.purged ? figures->purged : figures->retired) += totals->second.removed();
+  }
   for (const Lease& one : history.leases) {
     figures->open += one.call.open() ? 1 : 0;
     figures->repeats += one.repeat && one.call.done() ? 1 : 0;
@@ -105,6 +115,12 @@ Figures check(const History& history, Contradictions* contradictions) {
   check_existence(evidence, contradictions);
   check_keys(evidence, contradictions);
   check_run_times(evidence, contradictions);
+  check_updates(evidence, contradictions);
+  check_deadlines(evidence, contradictions);
+  check_gone(evidence, contradictions);
+  check_purges(evidence, contradictions);
+  check_retention(evidence, contradictions);
+  check_edits(evidence, &figures, contradictions);
   check_ticks(evidence, &figures, contradictions);
   return figures;
 }

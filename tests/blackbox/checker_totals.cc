@@ -8,6 +8,7 @@
 namespace rota::blackbox {
 
 void check_existence(const Evidence& evidence, Contradictions* contradictions) {
+  const auto& leaving = evidence.history().leaving;
   std::set<std::string_view> ids, ops;
   for (const JobRecord& job : evidence.history().jobs) {
     if (!ids.insert(job.id).second) contradictions->add(name_of(job) + " is listed twice");
@@ -28,18 +29,21 @@ void check_existence(const Evidence& evidence, Contradictions* contradictions) {
       contradictions->add(name_of(job) + " was made by the enqueue of " + enqueue->op +
                           ", which was answered with job " + enqueue->job);
     }
-    if (job.queue != enqueue->queue || job.kind != enqueue->kind || job.key != enqueue->key ||
-        job.priority != enqueue->priority) {
+    if (job.queue != enqueue->queue || job.kind != enqueue->kind || job.key != enqueue->key) {
       contradictions->add(name_of(job) + " is not what was sent as " + enqueue->op);
+    }
+    if (job.left && evidence.removal(job.id) == nullptr && !leaving.contains(job.queue)) {
+      contradictions->add(name_of(job) + " is listed no more, but nobody deleted it");
     }
   }
   for (const Enqueue& one : evidence.history().enqueues) {
+    const bool too_late = one.too_late && one.call.reason == "INVALID_FIELD";
     if (one.call.refused() && one.call.reason != "BUSINESS_KEY_CONFLICT" &&
-        one.call.reason != kNotNow) {
+        one.call.reason != kNotNow && !too_late) {
       contradictions->add("the enqueue of " + one.op +
                           " was refused without cause: " + one.call.reason);
     }
-    if (one.call.done() && evidence.job(one.job) == nullptr) {
+    if (one.call.done() && evidence.job(one.job) == nullptr && !leaving.contains(one.queue)) {
       contradictions->add("acknowledged job " + one.job + " (" + one.kind + ") is gone");
     }
   }
@@ -70,12 +74,13 @@ void check_keys(const Evidence& evidence, Contradictions* contradictions) {
     std::sort(list.begin(), list.end(), [](const Holder& a, const Holder& b) {
       return a.birth.at.value_or(a.birth.after) < b.birth.at.value_or(b.birth.after);
     });
-    // Only a job that was cancelled gives its key back. With one that has no commit of its own, its
-    // place among the others is not known.
+    // Only a job that was cancelled, or deleted as a DEAD one, gives its key back. With one that
+    // has no commit of its own, its place among the others is not known.
     int kept = 0;
     for (std::size_t i = 0; i < list.size(); ++i) {
       const JobRecord& job = *list[i].job;
       if (job.state == v1::JOB_STATE_CANCELLED) continue;
+      if (job.state == v1::JOB_STATE_DEAD && job.left) continue;  // deleted
       if (++kept > 1) {
         contradictions->add("key " + key.second + " of queue " + key.first + " has " +
                             name_of(*list[i].job) + " and another job that was not cancelled");
@@ -106,19 +111,6 @@ void check_keys(const Evidence& evidence, Contradictions* contradictions) {
     if (!explained) {
       contradictions->add("the enqueue of " + one.op + " was refused, but no job had key " +
                           one.key + " with another payload");
-    }
-  }
-}
-
-// Both times are the server's own, which never go back.
-void check_run_times(const Evidence& evidence, Contradictions* contradictions) {
-  for (const JobRecord& job : evidence.history().jobs) {
-    if (job.attempts.empty() || Evidence::shortened(job)) continue;
-    const std::int64_t start_ms = job.attempts.front().start_ms;
-    const std::int64_t due_ms = std::max(job.run_at_ms, job.nominal_ms);
-    if (start_ms < due_ms) {
-      contradictions->add(name_of(job) + " was granted " + std::to_string(due_ms - start_ms) +
-                          " ms before its time");
     }
   }
 }

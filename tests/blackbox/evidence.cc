@@ -18,7 +18,23 @@ Evidence::Evidence(const History& history) : history_(history) {
   for (std::size_t i = ceilings_.size(); i-- > 1;) {
     ceilings_[i - 1].second = std::min(ceilings_[i - 1].second, ceilings_[i].second);
   }
-  for (const Enqueue& one : history.enqueues) enqueues_.emplace(one.op, &one);
+  for (const Enqueue& one : history.enqueues) {
+    enqueues_.emplace(one.op, &one);
+    if (one.call.done() && one.created) enqueues_by_job_.emplace(one.job, &one);
+  }
+  for (const JobCall& one : history.job_calls) {
+    if (one.call.refused() && one.call.reason != kGone) continue;
+    if (one.kind == JobCall::Kind::kUpdate) updates_[one.job].push_back(&one);
+    if (one.kind != JobCall::Kind::kDelete || one.call.refused()) continue;
+    const JobCall*& removal = removals_[one.job];
+    if (removal == nullptr || (removal->call.open() && one.call.done())) removal = &one;
+  }
+  for (auto& [job, calls] : updates_) {
+    std::stable_sort(calls.begin(), calls.end(), [](const JobCall* a, const JobCall* b) {
+      const auto place = [](const Call& call) { return call.done() ? call.seq : INT64_MAX; };
+      return place(a->call) < place(b->call);
+    });
+  }
   for (const JobRecord& job : history.jobs) {
     jobs_.emplace(job.id, &job);
     if (!job.op.empty()) jobs_by_op_.emplace(job.op, &job);
@@ -53,6 +69,22 @@ const Enqueue* Evidence::enqueue(std::string_view op) const {
   return at == enqueues_.end() ? nullptr : at->second;
 }
 
+const Enqueue* Evidence::enqueue_of_job(std::string_view id) const {
+  const auto at = enqueues_by_job_.find(id);
+  return at == enqueues_by_job_.end() ? nullptr : at->second;
+}
+
+const std::vector<const JobCall*>& Evidence::updates(std::string_view id) const {
+  static const std::vector<const JobCall*> kNone;
+  const auto at = updates_.find(id);
+  return at == updates_.end() ? kNone : at->second;
+}
+
+const JobCall* Evidence::removal(std::string_view id) const {
+  const auto at = removals_.find(id);
+  return at == removals_.end() ? nullptr : at->second;
+}
+
 KnownLease Evidence::lease(std::int64_t token) const {
   const auto at = leases_.find(token);
   return at == leases_.end() ? KnownLease{} : at->second;
@@ -65,6 +97,11 @@ Evidence::Birth Evidence::birth(const JobRecord& job) const {
   // Whichever of its tries was answered.
   if (call.done() && enqueue->created) return {call.seq - 1, call.seq};
   return {floor(call.invoked), std::nullopt};
+}
+
+const char* name_of(JobCall::Kind kind) {
+  static constexpr const char* kNames[] = {"cancel", "redrive", "update", "delete"};
+  return kNames[static_cast<int>(kind)];
 }
 
 std::string name_of(const JobRecord& job) { return "job " + job.id + " (" + job.kind + ")"; }

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 namespace rota::blackbox {
@@ -33,6 +34,8 @@ void History::join(History&& part) {
   append(&job_reads, std::move(part.job_reads));
   append(&queue_calls, std::move(part.queue_calls));
   append(&queue_reads, std::move(part.queue_reads));
+  append(&scheduler_calls, std::move(part.scheduler_calls));
+  append(&seen, std::move(part.seen));
   append(&leases, std::move(part.leases));
   append(&finishes, std::move(part.finishes));
   append(&beats, std::move(part.beats));
@@ -42,6 +45,32 @@ void History::join(History&& part) {
   append(&schedulers, std::move(part.schedulers));
   append(&runs, std::move(part.runs));
   for (auto& [queue, counters] : part.totals) totals[queue] = std::move(counters);
+}
+
+void History::add_left() {
+  std::set<std::string_view> listed;
+  for (const JobRecord& job : jobs) listed.insert(job.id);
+  std::map<std::string_view, const JobRecord*> last;
+  for (const JobRecord& job : seen) {
+    if (listed.contains(job.id)) continue;
+    const JobRecord*& one = last[job.id];
+    if (one == nullptr || one->read_at < job.read_at) one = &job;
+  }
+  // Only a DEAD job can have gone on after it was read.
+  std::set<std::string_view> stale;
+  for (const JobCall& call : job_calls) {
+    if (call.kind != JobCall::Kind::kRedrive || call.call.refused()) continue;
+    const auto at = last.find(call.job);
+    if (at == last.end() || at->second->state != v1::JOB_STATE_DEAD) continue;
+    if (call.call.open() || call.call.seq > at->second->read_at) stale.insert(at->first);
+  }
+  std::vector<JobRecord> gone;
+  for (const auto& [id, job] : last) {
+    gone.push_back(*job);
+    gone.back().left = true;
+    gone.back().stale = stale.contains(id);
+  }
+  append(&jobs, std::move(gone));
 }
 
 JobRecord record_of(const v1::Job& job) {
@@ -62,6 +91,9 @@ JobRecord record_of(const v1::Job& job) {
   record.redrives = job.redrive_count();
   record.cancel_requested = job.cancel_requested();
   record.run_at_ms = job.has_run_at() ? ms_of(job.run_at()) : 0;
+  record.deadline_ms = job.has_start_deadline() ? ms_of(job.start_deadline()) : 0;
+  record.finish_ms = job.has_finish_time() ? ms_of(job.finish_time()) : 0;
+  record.generation = job.scheduler_generation();
   record.nominal_ms = job.nominal_times_size() > 0 ? ms_of(job.nominal_times(0)) : 0;
   for (const v1::Attempt& attempt : job.attempts()) {
     record.attempts.push_back({.number = attempt.number(),

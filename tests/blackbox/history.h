@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,9 @@ struct Call {
 
 // The reason of a call that was never carried out, since the server was away or full.
 inline constexpr char kNotNow[] = "NOT_NOW";
+// Of a call about a job that is there no more. An update may have been carried out before: its
+// answer shows the job as it is afterwards.
+inline constexpr char kGone[] = "JOB_NOT_FOUND";
 
 // One job of an enqueue call.
 struct Enqueue {
@@ -53,17 +58,22 @@ struct Enqueue {
   std::string queue{}, kind{}, key{}, payload{};
   int priority = 100, max_attempts = 1;
   bool delayed = false;
-  std::string job{};  // as answered
+  std::int64_t run_at_ms = 0, deadline_ms = 0;  // in the server's time; 0: none
+  bool too_late = false;                        // its deadline had passed when it was refused
+  std::string job{};                            // as answered
   bool created = false;
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
 };
 
 struct JobCall {
-  enum class Kind { kCancel, kRedrive };
+  enum class Kind { kCancel, kRedrive, kUpdate, kDelete };
   Call call{};
   Kind kind = Kind::kCancel;
   std::string job{};
-  v1::JobState state = v1::JOB_STATE_UNSPECIFIED;  // as answered
+  v1::JobState state = v1::JOB_STATE_UNSPECIFIED;  // as answered to a cancel or a redrive
+  // What an update sets, times in the server's time; 0: none.
+  std::optional<int> priority{};
+  std::optional<std::int64_t> run_at_ms{}, deadline_ms{};
 };
 
 struct JobRead {
@@ -74,11 +84,24 @@ struct JobRead {
 };
 
 struct QueueCall {
-  enum class Kind { kPause, kResume, kLimit };
+  enum class Kind { kPause, kResume, kLimit, kPurge };
   Call call{};
   Kind kind = Kind::kPause;
   std::string queue{};
-  int limit = 0;  // kLimit; 0: none
+  int limit = 0;            // kLimit; 0: none
+  std::string operation{};  // kPurge, as answered
+};
+
+// An operation as the server shows it in the end.
+struct OperationRecord {
+  v1::Operation::State state = v1::Operation::STATE_UNSPECIFIED;
+  std::int64_t removed = 0;
+};
+
+// A queue whose jobs leave without having been read as final: no record of them is left.
+struct Leaving {
+  bool purged = false;               // it is, now and then
+  std::int64_t keeps_succeeded = 0;  // so many SUCCEEDED jobs, no CANCELLED or EXPIRED; 0: all
 };
 
 struct QueueRead {
@@ -88,7 +111,7 @@ struct QueueRead {
 };
 
 struct Granted {
-  std::string job{};
+  std::string job{}, queue{};
   std::int64_t token = 0;
   int attempt = 0;
 };
@@ -107,7 +130,7 @@ struct Lease {
 // One item of a finish. Tries are several of these.
 struct Finish {
   Call call{};
-  std::string session{}, job{}, result{};
+  std::string session{}, job{}, queue{}, result{};
   std::int64_t token = 0, epoch = 0;
   v1::AttemptOutcome outcome = v1::ATTEMPT_OUTCOME_UNSPECIFIED;   // as reported
   v1::AttemptOutcome recorded = v1::ATTEMPT_OUTCOME_UNSPECIFIED;  // as answered
@@ -154,8 +177,15 @@ struct JobRecord {
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   int attempt_count = 0, attempts_used = 0, redrives = 0;
   bool cancel_requested = false;
-  std::int64_t run_at_ms = 0, nominal_ms = 0;
+  // The server's own times; 0: none. What a final job was to keep is shown of DEAD ones only.
+  std::int64_t run_at_ms = 0, deadline_ms = 0, nominal_ms = 0, finish_ms = 0;
+  std::int64_t generation = 0;            // of its scheduler
   std::vector<AttemptRecord> attempts{};  // the last 20, in order
+
+  // Of one that is listed no more, and was read as final before: at which commit.
+  Seq read_at = 0;
+  bool left = false;
+  bool stale = false;  // it may have gone on since
 };
 
 struct RunRecord {
@@ -176,12 +206,29 @@ struct Ticking {
   std::int64_t created_ms = 0, paused_ms = 0;
 };
 
+// What several nodes make of one scheduler.
+struct SchedulerCall {
+  enum class Kind { kDeclare, kPause, kResume, kDelete, kRead };
+  enum class Result { kNone, kCreated, kUnchanged, kChanged, kOlder };
+  Call call{};
+  Kind kind = Kind::kDeclare;
+  std::string scheduler{};
+  std::int64_t revision = 0, every_ms = 0;  // as sent; of a read, as answered
+  Result result = Result::kNone;
+  // As answered; of a call that was sent once only, since a repeat shows what is now. 0: not known.
+  std::int64_t generation = 0;
+  std::int64_t at_ms = 0;  // when it came into force; of a creation and of a pause, too
+  bool paused = false;     // as read
+};
+
 struct History {
   std::deque<Enqueue> enqueues{};  // deques: what was begun stays in place until it is answered
   std::deque<JobCall> job_calls{};
   std::deque<JobRead> job_reads{};
   std::deque<QueueCall> queue_calls{};
   std::deque<QueueRead> queue_reads{};
+  std::deque<SchedulerCall> scheduler_calls{};
+  std::deque<JobRecord> seen{};  // jobs as they were read, when they were final
   std::deque<Lease> leases{};
   std::deque<Finish> finishes{};
   std::deque<Beat> beats{};
@@ -191,11 +238,17 @@ struct History {
   // After the end.
   std::vector<JobRecord> jobs{};
   std::map<std::string, v1::QueueCounters> totals{};  // by queue
+  std::map<std::string, Leaving> leaving{};           // by queue
+  std::map<std::string, OperationRecord> operations{};
   std::vector<Ticking> schedulers{};
   std::vector<RunRecord> runs{};
+  std::set<std::string> edited{};  // schedulers, by scheduler_calls
+  bool clock_steps = false;        // then the server may hold back what goes by age, for an hour
 
   // Takes all of `part`.
   void join(History&& part);
+  // When all is listed: adds to `jobs` those of `seen` that are listed no more, as last read.
+  void add_left();
 };
 
 JobRecord record_of(const v1::Job& job);
