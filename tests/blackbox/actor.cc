@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include "driver/process.h"
+
 namespace rota::blackbox {
 namespace {
 
@@ -13,6 +15,8 @@ internal::RawClient connect(const std::string& address) {
 }
 
 }  // namespace
+
+std::int64_t Shared::server_ms() const { return driver::wall_ms() + clock_ms; }
 
 void Shared::pause(std::int64_t ms) {
   std::unique_lock lock(mutex);

@@ -23,12 +23,17 @@ struct Shared {
   std::atomic<std::int64_t> acknowledged{0};  // jobs
   std::atomic<std::int64_t> ended{0};         // jobs, as the server counted last
   std::atomic<std::int64_t> answers{0};
-  std::atomic<bool> no_more{false};  // nothing new is begun
-  std::atomic<bool> over{false};     // what is not answered stays open
+  std::atomic<std::int64_t> clock_ms{0};  // how far the server's clock is ahead of the machine's
+  std::atomic<bool> clock_steps{false};   // it is stepped in this round
+  std::atomic<std::int64_t> revision{1};  // of kEdited, the highest that was sent
+  std::atomic<bool> no_more{false};       // nothing new is begun
+  std::atomic<bool> over{false};          // what is not answered stays open
 
   std::mutex mutex;
   std::condition_variable changed;  // together with the mutex, when `over` or `no_more` is set
 
+  // As the server's clock has it; its time may stand still above that.
+  std::int64_t server_ms() const;
   // Returns early when the round is over.
   void pause(std::int64_t ms);
   void stop_new();
@@ -55,6 +60,7 @@ class Actor {
   enum class Repeat {
     kUntilAnswered,  // the request id makes it one invocation, however often it is sent
     kOnce,           // every try is an invocation of its own
+    kInsist,         // as kUntilAnswered, and given up at the end only
   };
   // Sends until there is an answer, fills the call, and tells whether it was done. A call with
   // repeats is given up now and then, and stays open.
@@ -106,7 +112,8 @@ bool Actor::ask(const char* operation, Repeat repeat, Call* call, Response* resp
     }
     if (heard == Heard::kUnknown) {
       may_have_happened = true;
-      if (repeat == Repeat::kOnce || chance(random_, 4)) return false;
+      if (repeat == Repeat::kOnce) return false;
+      if (repeat == Repeat::kUntilAnswered && chance(random_, 4)) return false;
     }
     // It is certain that none of the tries was carried out.
     if (shared_.over) {

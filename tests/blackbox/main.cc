@@ -53,6 +53,12 @@ void add(const Figures& from, Figures* to) {
   to->succeeded += from.succeeded;
   to->dead += from.dead;
   to->cancelled += from.cancelled;
+  to->expired += from.expired;
+  to->updated += from.updated;
+  to->edited_ticks += from.edited_ticks;
+  to->deleted += from.deleted;
+  to->purged += from.purged;
+  to->retired += from.retired;
   to->attempts += from.attempts;
   to->lost += from.lost;
   to->timed_out += from.timed_out;
@@ -81,6 +87,11 @@ void report(const Sum& sum) {
     const auto fault = static_cast<Fault>(i);
     const auto why = sum.unavailable.find(fault);
     if (why == sum.unavailable.end()) {
+      const bool played = sum.struck[i] > 0 || sum.due.contains(fault);
+      if (!played) {
+        std::printf("  %-46s not in these rounds\n", text_of(fault));
+        continue;
+      }
       print(text_of(fault), sum.struck[i]);
       if (fault != Fault::kServerFailPoint) continue;
       for (const auto& [name, count] : sum.points) print(("  " + name).c_str(), count);
@@ -93,6 +104,11 @@ void report(const Sum& sum) {
   print("  succeeded", sum.figures.succeeded);
   print("  dead", sum.figures.dead);
   print("  cancelled", sum.figures.cancelled);
+  print("  expired at their start deadline", sum.figures.expired);
+  print("  deleted afterwards", sum.figures.deleted);
+  print("jobs purged", sum.figures.purged);
+  print("jobs not kept", sum.figures.retired);
+  print("jobs changed while they waited", sum.figures.updated);
   print("attempts", sum.figures.attempts);
   print("  lost", sum.figures.lost);
   print("  given back", sum.figures.released);
@@ -103,6 +119,7 @@ void report(const Sum& sum) {
   print("  that overlapped, explained by a fault", sum.figures.overlaps);
   print("ticks fired", sum.figures.fired);
   print("ticks skipped or missed, each recorded", sum.figures.not_fired);
+  print("ticks between edits, each on record", sum.figures.edited_ticks);
   print("jobs whose first attempts are forgotten", sum.figures.shortened);
   print("memory of the server at most, MiB", sum.most_memory_kib / 1024);
 }
@@ -150,6 +167,7 @@ class Program {
       holds = play(number, std::min(kRoundMs, std::max(left_ms, kLeastRoundMs)));
     }
     report(sum_);
+    report_what_was_missing();
     if (holds && complete) holds = all_struck();
     std::printf("%lld rounds, %s\n", static_cast<long long>(sum_.rounds),
                 holds ? "zero violations" : "VIOLATED");
@@ -157,6 +175,25 @@ class Program {
   }
 
  private:
+  // What was made do without, or not done at all, on this machine.
+  void report_what_was_missing() const {
+    std::printf("what could not be done\n");
+    for (const auto& [fault, why] : sum_.unavailable) {
+      std::printf("  %s: %s\n", text_of(fault), why.c_str());
+    }
+    if (!disk_.mounted() && disk_.available()) {
+      std::printf(
+          "  a disk of the server's own: %s. A server met the disk's faults only with limits\n"
+          "    near what was free, after a restart: none was caught by them while it ran with\n"
+          "    its usual limits\n",
+          disk_.why_no_mount().c_str());
+    }
+    if (!far_.available()) {
+      std::printf("  a far network: all workers were near, and no packet was lost\n");
+    }
+    if (sum_.unavailable.empty() && disk_.mounted()) std::printf("  nothing was missing\n");
+  }
+
   static std::string made(const std::string& folder) {
     fs::create_directories(folder);
     return folder;

@@ -27,9 +27,10 @@ struct FailPoint {
   int most;
 };
 constexpr FailPoint kFailPoints[] = {
-    {"before_commit", 60},      {"after_commit", 60},        {"before_enqueue_reply", 30},
-    {"before_lease_reply", 20}, {"before_finish_reply", 30}, {"before_job_reply", 6},
-    {"before_queue_reply", 2},  {"store_before_commit", 60}, {"store_after_commit", 60}};
+    {"before_commit", 60},       {"after_commit", 60},          {"before_enqueue_reply", 30},
+    {"before_lease_reply", 20},  {"before_finish_reply", 30},   {"before_job_reply", 6},
+    {"before_queue_reply", 2},   {"before_scheduler_reply", 3}, {"before_operation_reply", 1},
+    {"store_before_commit", 60}, {"store_after_commit", 60}};
 
 // Whether a fault of a line has met anything.
 bool was_felt(Fault fault, const CuttingProxy::Figures& before, const CuttingProxy::Figures& now) {
@@ -376,8 +377,9 @@ Nemesis::Active Nemesis::strike_disk(Fault fault) {
   }
   const std::int64_t ended_before = stage_.expected_exits();
   if (full) stage_.expect_exit(73);
-  if (!disk->fill(limit) && disk->mounted()) {
-    contradictions_->add("the small disk cannot be filled");
+  if (!disk->fill(limit)) {
+    if (disk->mounted()) contradictions_->add("the small disk cannot be filled");
+    notes_.push_back(std::string(text_of(fault)) + ": not reached, " + disk->why_not_filled());
   }
   if (!full) {
     const auto shows = [](const v1::ServerInfo& info) {

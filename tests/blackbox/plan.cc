@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "blackbox/plan.h"
 
+#include <iterator>
+
 #include "blackbox/checker.h"
 
 namespace rota::blackbox {
@@ -48,10 +50,22 @@ void set_ms(google::protobuf::Duration* out, std::int64_t ms) {
   out->set_nanos(static_cast<std::int32_t>(ms % 1'000) * 1'000'000);
 }
 
+void set_ms(google::protobuf::Timestamp* out, std::int64_t ms) {
+  out->set_seconds(ms / 1'000);
+  out->set_nanos(static_cast<std::int32_t>(ms % 1'000) * 1'000'000);
+}
+
+int plan_priority(Random& random) { return static_cast<int>(below(random, 4)) * 60 + 20; }
+
 PlannedJob plan_job(Random& random, std::int64_t acknowledged) {
   PlannedJob job;
   const std::uint64_t dice = below(random, 100);
-  job.queue = dice < 40 ? kMain : dice < 65 ? kFree : dice < 80 ? kKeys : kRaw;
+  job.queue = dice < 36   ? kMain
+              : dice < 58 ? kFree
+              : dice < 72 ? kKeys
+              : dice < 84 ? kRaw
+              : dice < 92 ? kBrief
+                          : kSwept;
   job.payload = "{}";
   if (job.queue == kKeys) {
     // The same key is the same job, whoever sends it; a few send something else under it.
@@ -62,9 +76,16 @@ PlannedJob plan_job(Random& random, std::int64_t acknowledged) {
     return job;
   }
   job.kind = kind_of(random, job.queue == kMain);
-  job.priority = static_cast<int>(below(random, 4)) * 60 + 20;
+  job.priority = plan_priority(random);
   if (job.kind == kDoomed || job.kind == kPoison) job.max_attempts = 2;
-  if (chance(random, 8)) job.delay_ms = 1 + static_cast<int>(below(random, 4'000));
+  if (chance(random, 6)) {
+    job.delay_ms = 1 + static_cast<int>(below(random, 4'000));
+  } else {
+    if (chance(random, 4)) job.run_in_ms = 1 + static_cast<int>(below(random, 4'000));
+    if (chance(random, 8)) {
+      job.deadline_in_ms = job.run_in_ms + 200 + static_cast<int>(below(random, 4'000));
+    }
+  }
   if (chance(random, 3)) job.payload.append(kLargePayload, ' ');
   return job;
 }
@@ -87,14 +108,20 @@ v1::JobSpec spec_of(const PlannedJob& job, const std::string& op) {
 
 std::vector<v1::SetQueueRequest> planned_queues() {
   std::vector<v1::SetQueueRequest> requests;
-  for (const char* name : {kMain, kFree, kKeys, kRaw, kTicks, kIdle}) {
+  std::vector<const char*> names(std::begin(kQueues), std::end(kQueues));
+  names.push_back(kIdle);
+  for (const char* name : names) {
     v1::SetQueueRequest& request = requests.emplace_back();
     request.set_queue(name);
     v1::QueueSettings* settings = request.mutable_settings();
     if (std::string_view(name) == kMain) settings->set_concurrency_limit(7);
     if (std::string_view(name) == kRaw) settings->set_concurrency_limit(5);
+    if (std::string_view(name) == kSwept) settings->set_concurrency_limit(2);
     // Nothing is retired that the checks want to see.
     settings->mutable_retention()->set_succeeded_count(10'000'000);
+    if (std::string_view(name) != kBrief) continue;
+    settings->mutable_retention()->set_succeeded_count(kBriefKeeps);
+    set_ms(settings->mutable_retention()->mutable_cancelled_age(), 0);
   }
   return requests;
 }
@@ -103,6 +130,14 @@ std::vector<v1::UpsertSchedulerRequest> planned_schedulers() {
   return {scheduler("every-one", 5'000, v1::OverlapPolicy::MODE_ALLOW),
           scheduler("one-at-a-time", 2'000, v1::OverlapPolicy::MODE_SKIP),
           scheduler("one-waits", 3'000, v1::OverlapPolicy::MODE_WAIT_ONE)};
+}
+
+// Every other revision says the same as the one before it.
+v1::SchedulerDeclaration declaration_of(std::int64_t revision) {
+  const int every_ms = 1'000 * static_cast<int>(1 + revision / 2 % 3);
+  v1::UpsertSchedulerRequest request = scheduler(kEdited, every_ms, v1::OverlapPolicy::MODE_ALLOW);
+  request.mutable_scheduler()->set_revision(revision);
+  return request.scheduler();
 }
 
 }  // namespace rota::blackbox

@@ -33,7 +33,7 @@ std::vector<RawWorker::Held> RawWorker::lease() {
   request.set_request_id(next_id());
   request.set_session_id(session_);
   request.mutable_worker()->set_worker_id(name_);
-  request.add_queues(kRaw);
+  request.add_queues(chance(random_, 50) ? kRaw : chance(random_, 50) ? kBrief : kSwept);
   request.set_max_jobs(1 + static_cast<int>(below(random_, 4)));
   set_ms(request.mutable_wait_duration(), static_cast<std::int64_t>(below(random_, 1'500)));
   set_ms(request.mutable_lease_ttl(), kLeaseTtlMs);
@@ -55,8 +55,10 @@ std::vector<RawWorker::Held> RawWorker::lease() {
     entry.spent = response.request_spent();
     std::vector<Held> held;
     for (const v1::LeasedJob& job : response.jobs()) {
-      entry.granted.push_back(
-          {.job = job.job_id(), .token = job.fencing_token(), .attempt = job.attempt()});
+      entry.granted.push_back({.job = job.job_id(),
+                               .queue = job.queue(),
+                               .token = job.fencing_token(),
+                               .attempt = job.attempt()});
       held.push_back({job, entry.call.invoked});
     }
     if (held.empty() || !chance(random_, 3)) return held;
@@ -148,6 +150,7 @@ bool RawWorker::send_finish(const v1::FinishJobsRequest& request, const std::vec
     Finish& entry = history_.finishes.emplace_back();
     entry.session = session_;
     entry.job = jobs[i].job.job_id();
+    entry.queue = jobs[i].job.queue();
     entry.token = jobs[i].job.fencing_token();
     entry.outcome = reported(outcome);
     entry.result = outcome.success().result().data();

@@ -2,6 +2,7 @@
 #include "blackbox/round.h"
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -10,9 +11,10 @@ namespace {
 
 using driver::mono_ms;
 
-constexpr int kSubmitters = 3, kRawWorkers = 3;
+constexpr int kSubmitters = 3, kRawWorkers = 3, kDeclarers = 2;
 constexpr std::int64_t kStepMs = 15, kLookMs = 200, kEndMs = 150'000;
 constexpr std::int64_t kOwedMs = 60'000;  // for kinds of faults that have not struck yet
+constexpr std::int64_t kOperationMs = 30'000;
 constexpr int kPage = 1'000;
 
 internal::CallOptions quick() { return {.timeout = Millis(1'000), .repeat = false}; }
@@ -79,6 +81,10 @@ bool Round::set_up() {
                                     .queue = request.queue(),
                                     .limit = request.settings().concurrency_limit()});
   }
+  history_.leaving = {{kBrief, {.keeps_succeeded = kBriefKeeps}}, {kSwept, {.purged = true}}};
+  history_.edited = {kEdited};
+  history_.clock_steps = options_.stage.clock != nullptr;
+  shared_.clock_steps = history_.clock_steps;
   for (const v1::UpsertSchedulerRequest& request : planned_schedulers()) {
     const auto made = watch_->upsert_scheduler(request, patient());
     if (!made) return contradictions_.add("no scheduler: " + made.error().message), false;
@@ -103,6 +109,10 @@ void Round::start_actors() {
   for (int i = 0; i < kSubmitters; ++i) {
     start(
         std::make_unique<Submitter>(clients, "c" + std::to_string(i), random(), shared_, backlog));
+  }
+  for (int i = 0; i < kDeclarers; ++i) {
+    start(std::make_unique<Declarer>(clients, "node" + std::to_string(i), random(), shared_,
+                                     /*leads=*/i == 0));
   }
   for (int i = 0; i < kRawWorkers; ++i) {
     start(std::make_unique<RawWorker>(stage_.address_of(Line::kRawWorkers),
@@ -135,6 +145,7 @@ void Round::run_faults() {
     if (!more && (!nemesis_.owes() || now_ms >= last_ms)) break;
     if (now_ms >= end_ms) nemesis_.only_what_is_owed();
     nemesis_.step();
+    if (options_.stage.clock != nullptr) shared_.clock_ms = options_.stage.clock->ms();
     stage_.server_memory_kib();
     all_ended();  // for the count
     shared_.pause(kStepMs);
@@ -159,9 +170,46 @@ void Round::run_to_the_end() {
   }
   wait_for([this] { return done_but_raw_workers(); }, "clients wait for answers");
   if (contradictions_.none()) controller_->settle();
+  end_edited();
   wait_for([this] { return all_ended(); }, "not all is over");
   shared_.end();
   join_all();
+}
+
+// What it owes until then is on record when it is deleted.
+void Round::end_edited() {
+  const auto begin = [this](SchedulerCall::Kind kind) -> SchedulerCall& {
+    SchedulerCall& entry = history_.scheduler_calls.emplace_back();
+    entry.kind = kind;
+    entry.scheduler = kEdited;
+    entry.call.invoked = mono_ns();
+    entry.call.tries = 1;
+    return entry;
+  };
+  const auto answered = [](Seq seq, Call* call) {
+    call->replied = mono_ns();
+    call->answer = Call::Answer::kDone;
+    call->seq = seq;
+  };
+  v1::GetSchedulerRequest get;
+  get.set_scheduler_id(kEdited);
+  const auto there = watch_->get_scheduler(get, patient());
+  if (!there) return;  // it was deleted last
+  if (!there->scheduler().has_pause()) {
+    SchedulerCall& entry = begin(SchedulerCall::Kind::kPause);
+    v1::PauseSchedulerRequest pause;
+    pause.set_scheduler_id(kEdited);
+    const auto paused = watch_->pause_scheduler(pause, patient());
+    if (!paused) return contradictions_.add("a scheduler cannot be paused");
+    answered(paused->commit_seq(), &entry.call);
+    hear(paused->scheduler(), &entry);
+  }
+  SchedulerCall& entry = begin(SchedulerCall::Kind::kDelete);
+  v1::DeleteSchedulerRequest remove;
+  remove.set_scheduler_id(kEdited);
+  const auto removed = watch_->delete_scheduler(remove, patient());
+  if (!removed) return contradictions_.add("a scheduler cannot be deleted");
+  answered(removed->commit_seq(), &entry.call);
 }
 
 void Round::wait_for(const std::function<bool()>& over, const std::string& what) {
@@ -200,7 +248,8 @@ bool Round::all_ended() {
   looked_ms_ = mono_ms();
   const bool no_more = shared_.no_more;
   std::int64_t unfinished = 0, ended = 0;
-  for (const char* queue : {kMain, kFree, kKeys, kRaw, kTicks}) {
+  bool kept = false;  // more than it was to
+  for (const char* queue : kQueues) {
     v1::GetQueueRequest request;
     request.set_queue(queue);
     const auto answer = watch_->get_queue(request, quick());
@@ -208,10 +257,11 @@ bool Round::all_ended() {
     const v1::QueueCounters& now = answer->queue().counters();
     unfinished += unfinished_of(now);
     if (std::string_view(queue) != kTicks) ended += now.created() - unfinished_of(now);
+    if (std::string_view(queue) == kBrief) kept = now.succeeded() > kBriefKeeps;
   }
   shared_.ended = ended;
   unfinished_ = unfinished;
-  return no_more && unfinished == 0;
+  return no_more && unfinished == 0 && (!kept || history_.clock_steps);
 }
 
 void Round::take_parts() {
@@ -222,7 +272,10 @@ void Round::take_parts() {
 }
 
 bool Round::list_everything() {
-  for (const char* queue : {kMain, kFree, kKeys, kRaw, kTicks}) {
+  for (const QueueCall& call : history_.queue_calls) {
+    if (!call.operation.empty() && !look_up(call.operation)) return false;
+  }
+  for (const char* queue : kQueues) {
     v1::ListJobsRequest list;
     list.mutable_filter()->set_queue(queue);
     list.set_page_size(kPage);
@@ -238,9 +291,12 @@ bool Round::list_everything() {
     if (!answer) return contradictions_.add("no counters: " + answer.error().message), false;
     history_.totals[queue] = answer->queue().counters();
   }
-  for (const Ticking& declared : history_.schedulers) {
+  history_.add_left();
+  std::set<std::string> schedulers = history_.edited;
+  for (const Ticking& declared : history_.schedulers) schedulers.insert(declared.scheduler);
+  for (const std::string& scheduler : schedulers) {
     v1::ListRunsRequest list;
-    list.set_scheduler_id(declared.scheduler);
+    list.set_scheduler_id(scheduler);
     list.set_page_size(kPage);
     do {
       auto page = watch_->list_runs(list, patient());
@@ -252,6 +308,21 @@ bool Round::list_everything() {
   return true;
 }
 
+// Waits for its end.
+bool Round::look_up(const std::string& operation) {
+  v1::GetOperationRequest get;
+  get.set_operation_id(operation);
+  OperationRecord& record = history_.operations[operation];
+  const auto over = [&] {
+    const auto answer = watch_->get_operation(get, patient());
+    if (!answer) return contradictions_.add("no operation: " + answer.error().message), true;
+    record.state = answer->operation().state();
+    record.removed = answer->operation().removed_count();
+    return record.state != v1::Operation::STATE_RUNNING;
+  };
+  return driver::wait_until(over, kOperationMs) && contradictions_.none();
+}
+
 std::string Round::summary() const {
   std::int64_t answered = 0, faults = 0;
   for (const auto& [name, count] : operations_) answered += count;
@@ -259,7 +330,9 @@ std::string Round::summary() const {
   std::ostringstream out;
   out << answered << " calls answered, " << figures_.open << " never, " << faults << " faults; "
       << figures_.jobs << " jobs: " << figures_.succeeded << " succeeded, " << figures_.dead
-      << " dead, " << figures_.cancelled << " cancelled; " << figures_.attempts << " attempts, "
+      << " dead, " << figures_.cancelled << " cancelled, " << figures_.expired << " expired, "
+      << figures_.deleted << " deleted, " << figures_.purged << " purged, " << figures_.retired
+      << " retired; " << figures_.updated << " updates; " << figures_.attempts << " attempts, "
       << figures_.lost << " lost; " << figures_.executions << " handlers ran, " << figures_.overlaps
       << " overlapped by a fault; " << figures_.fired << " ticks fired; memory "
       << most_memory_kib() / 1024 << " MiB; " << took_ms_ / 1'000 << " s";

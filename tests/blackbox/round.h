@@ -66,9 +66,11 @@ class Round {
   void join_all();
   bool all_ended();
   bool all_tick();
+  void end_edited();
   void take_parts();
   // False with a contradiction when the server does not answer: then there is nothing to judge by.
   bool list_everything();
+  bool look_up(const std::string& operation);
 
   const RoundOptions options_;
   Contradictions contradictions_;

@@ -161,12 +161,19 @@ bool SmallDisk::fill(Limit limit) {
   const std::uint64_t under = mounted() ? kUnderBytes : kFarUnderBytes;
   const std::uint64_t free = free_bytes(), leave = std::max(limit_of(limit), under) - under;
   if (free <= leave) return true;
-  if (!mounted() && free - leave > kFillBytesMax) return false;
+  if (!mounted() && free - leave > kFillBytesMax) {
+    why_not_filled_ = "others gave back so much that " + std::to_string((free - leave) / kMiB) +
+                      " MiB would have to be taken";
+    return false;
+  }
   const int fd = open(filler().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return false;
-  const off_t begin = lseek(fd, 0, SEEK_END);
-  const int error = posix_fallocate(fd, begin, static_cast<off_t>(free - leave));
-  close(fd);
+  int error = errno;
+  if (fd >= 0) {
+    const off_t begin = lseek(fd, 0, SEEK_END);
+    error = posix_fallocate(fd, begin, static_cast<off_t>(free - leave));
+    close(fd);
+  }
+  if (error != 0) why_not_filled_ = filler() + ": " + std::strerror(error);
   return error == 0;
 }
 

@@ -75,6 +75,7 @@ class SmallDisk {
   // Takes space until the limit is passed. False: it could not, or too much would have to be taken
   // of a file system that others use.
   bool fill(Limit limit);
+  const std::string& why_not_filled() const { return why_not_filled_; }
   bool is_below(Limit limit) const;
   // Gives the space back; servers that are started from now on have far limits.
   void clear();
@@ -85,7 +86,7 @@ class SmallDisk {
   std::string filler() const { return path_ + "/filler"; }
 
   const std::string path_;
-  std::string why_, why_no_mount_;
+  std::string why_, why_no_mount_, why_not_filled_;
   std::uint64_t low_ = 0, none_ = 0;
 };
 
