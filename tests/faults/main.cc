@@ -61,6 +61,13 @@ struct Table {
   std::atomic<std::uint64_t> said{0};
 };
 
+// A flipped bit comes back in the names that a refusal quotes.
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c > 0x7e; }, '?');
+  return text;
+}
+
 void note(const Campaign& campaign, std::uint64_t point, const Verdict& verdict,
           const Arguments& arguments, Line* line, Table* table) {
   switch (verdict.kind) {
@@ -82,9 +89,9 @@ void note(const Campaign& campaign, std::uint64_t point, const Verdict& verdict,
         std::printf(
             "WRONG: %s, point %llu: %s\n  again: rota-store-faults --seed %llu --only \"%s\" "
             "--point %llu\n",
-            campaign.kind.c_str(), static_cast<unsigned long long>(point), verdict.text.c_str(),
-            static_cast<unsigned long long>(arguments.seed), campaign.kind.c_str(),
-            static_cast<unsigned long long>(point));
+            campaign.kind.c_str(), static_cast<unsigned long long>(point),
+            printable(verdict.text).c_str(), static_cast<unsigned long long>(arguments.seed),
+            campaign.kind.c_str(), static_cast<unsigned long long>(point));
         std::fflush(stdout);
       }
       break;
