@@ -339,6 +339,8 @@ Verdict Bench::names_the_cause(const Damage& damage, const Verdict& verdict) con
     return verdict.text.find(text) != std::string::npos;
   };
   if (says(name) || (says("batch") && (says("missing") || says("lost")))) return verdict;
+  const bool no_list = damage.kind == Damage::Kind::kMissing && name.rfind("MANIFEST-", 0) == 0;
+  if (no_list && says("CURRENT does not name a MANIFEST file that is there")) return verdict;
   return wrong("the refusal names neither " + damage.file + " nor what is lost");
 }
 
