@@ -205,7 +205,10 @@ class Program {
     options.fault_ms = fault_ms;
     options.stage.server = arguments_.server;
     options.stage.worker = arguments_.worker;
-    options.stage.folder = made(arguments_.folder + "/round-" + std::to_string(options.seed));
+    // What a round of the same seed left, which did not hold, is none of this one's.
+    const std::string folder = arguments_.folder + "/round-" + std::to_string(options.seed);
+    fs::remove_all(folder);
+    options.stage.folder = made(folder);
     if (far_.available()) options.stage.far = &far_;
     const std::uint64_t turn = options.seed % kTurns;
     if (turn == 1 && clock_.available()) options.stage.clock = &clock_;
