@@ -312,7 +312,7 @@ void EngineImpl::write_touched() {
     batch().put(Keyspace::kFinal,
                 model::keys::final_index(group.queue, group.state, group.ended_ms, building()),
                 model::encode_job_keys(keys));
-    plan_retention(*queues_.at(group.queue), group.state);
+    plan_retention(*queues_.at(group.queue), group.state, group.ended_ms);
   }
   ended_.clear();
   for (const auto& [expires_ms, ledger_keys] : ledger_expiries_) {

@@ -266,7 +266,7 @@ class EngineImpl {
   void run_retention();
   bool start_sweep(int kind);
   std::int64_t next_retention_ms() const;
-  void plan_retention(const QueueState& q, JobState group);
+  void plan_retention(const QueueState& q, JobState group, std::int64_t ended_ms);
   void sweep_final(QueueState& q, JobState group);
   void sweep_final_page(std::uint32_t queue, JobState group, ReadResult& result);
   bool take_out_of_index(const JobKey& key, const model::FinalRecord& record, Lookup& look);

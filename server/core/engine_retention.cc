@@ -98,10 +98,10 @@ std::int64_t EngineImpl::next_retention_ms() const {
 }
 
 // Jobs of the group have just ended: they are due when they are old, or at once when there are too
-// many.
-void EngineImpl::plan_retention(const QueueState& q, JobState group) {
+// many. The clock may have jumped since they ended, within one turn.
+void EngineImpl::plan_retention(const QueueState& q, JobState group, std::int64_t ended_ms) {
   const std::int64_t keep = keep_ms(q.queue.settings.retention, group);
-  const std::int64_t old_ms = keep == model::kForever ? INT64_MAX : now_.wall_ms + keep;
+  const std::int64_t old_ms = keep == model::kForever ? INT64_MAX : ended_ms + keep;
   final_plan_.plan({q.queue.number, group}, over_count(q, group) ? now_.wall_ms : old_ms);
 }
 
