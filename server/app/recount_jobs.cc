@@ -118,11 +118,9 @@ void Recount::read_grants() {
       }
       const auto side = sides_.find(entry.job);
       if (side != sides_.end() && entry.token <= side->second.last_token) continue;
-      const auto [it, fresh] = grants_.emplace(entry.job, GrantRow{entry.token, false});
-      if (!fresh) {
-        contradiction(name_of_job(entry.job) + " is granted twice: tokens " +
-                      std::to_string(it->second.token) + " and " + std::to_string(entry.token));
-      }
+      // Whether it has a body shows later: a job that is gone may stand in several old grants.
+      const auto [it, fresh] = grants_.emplace(entry.job, GrantRow{.token = entry.token});
+      if (!fresh) it->second.other_token = entry.token;
     }
   });
   for (const std::uint64_t number : overdue_grants_) {
@@ -199,6 +197,10 @@ model::JobState Recount::state_of(const JobKey& key, SideRow* side, GrantRow* gr
   if (grant != nullptr) {
     grant->has_body = true;
     ++report_.live_leases;
+    if (grant->other_token != 0) {
+      contradiction(name_of_job(key) + " is granted twice: tokens " + std::to_string(grant->token) +
+                    " and " + std::to_string(grant->other_token));
+    }
     if (side != nullptr && side->claim != Claim::kNone && side->claim != Claim::kMoved) {
       contradiction(name_of_job(key) + " is granted although its side record holds it back");
     }

@@ -57,6 +57,7 @@ class Recount {
   };
   struct GrantRow {
     std::uint64_t token = 0;
+    std::uint64_t other_token = 0;  // of a second grant; 0: there is none
     bool has_body = false;
   };
   struct PointerRow {

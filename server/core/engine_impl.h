@@ -329,7 +329,8 @@ class EngineImpl {
   std::map<std::string, std::set<CallId>> polls_by_session_;
   std::map<std::string, CallId> poll_by_request_;
   std::set<CallId> polls_granted_;    // in this turn
-  std::set<CallId> polls_to_answer_;  // cancel news, drain
+  std::set<CallId> polls_to_answer_;  // drain, a queue that goes, no time left for a grant
+  std::set<CallId> polls_with_news_;  // of a cancel, unless it was told or has ended since
 
   struct TimerMark {};
   Window<model::keys::TimerKey, TimerMark> timers_;

@@ -170,7 +170,7 @@ void EngineImpl::request_cancel(Lease& lease, const std::string& reason) {
   // The worker hears of it at once if it has a poll parked, else with its next poll or heartbeat.
   auto it = polls_by_session_.find(lease.grant->holder->session_id);
   if (it != polls_by_session_.end() && !it->second.empty()) {
-    polls_to_answer_.insert(*it->second.begin());
+    polls_with_news_.insert(*it->second.begin());
   }
 }
 

@@ -139,7 +139,7 @@ void EngineImpl::park(std::unique_ptr<Poll> poll) {
     want_match(q);
   }
   const CallId call = p.call;
-  if (cancels_untold_.contains(p.request.session_id)) polls_to_answer_.insert(call);
+  if (cancels_untold_.contains(p.request.session_id)) polls_with_news_.insert(call);
   polls_.emplace(call, std::move(poll));
 }
 
@@ -165,6 +165,7 @@ void EngineImpl::unpark(CallId call) {
   }
   polls_granted_.erase(call);
   polls_to_answer_.erase(call);
+  polls_with_news_.erase(call);
   polls_.erase(it);
 }
 
@@ -370,6 +371,12 @@ void EngineImpl::answer_polls() {
     if (auto it = polls_.find(call); it != polls_.end()) answer_poll(*it->second);
   }
   polls_to_answer_.clear();
+  for (const CallId call : std::set<CallId>(polls_with_news_)) {
+    auto it = polls_.find(call);
+    if (it == polls_.end()) continue;
+    if (cancels_untold_.contains(it->second->request.session_id)) answer_poll(*it->second);
+  }
+  polls_with_news_.clear();
   std::vector<CallId> over;
   for (const auto& [end, call] : poll_ends_) {
     if (end > now_.mono_ms) break;

@@ -180,6 +180,7 @@ class Opening {
     rocks.logs = LogMode::kNone;
     std::optional<Failure> failure;
     const auto database = open_rocks(rocks, file_system_, &failure);
+    if (!failure) failure = database->health->first();
     if (failure) return failure;
     auto place = damage_within(*file_system_, current_manifest(rocks.path));
     if (place.unreadable) return std::move(place.unreadable);

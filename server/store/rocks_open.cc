@@ -89,7 +89,8 @@ std::optional<Failure> check_current(const std::string& path) {
   const std::string manifest = current_manifest(path);
   if (!manifest.empty() && std::filesystem::exists(manifest, ignored)) return std::nullopt;
   return Failure{FailureKind::kDamage,
-                 path + "/CURRENT does not name a MANIFEST file that is there"};
+                 path + "/CURRENT does not name a MANIFEST file that is there" +
+                     (manifest.empty() ? "" : ": " + manifest + " is missing")};
 }
 
 void explain_damage(rocksdb::FileSystem& files, const std::string& path, const DamageLogger& log,
@@ -137,7 +138,8 @@ std::unique_ptr<RocksDatabase> open_rocks(const RocksOpenOptions& options,
   if (options.logs == LogMode::kNone) {
     opened->replay->stop_at_once();
     db_options.wal_filter = opened->replay.get();
-    db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+    // Not kSkipAnyCorruptedRecords, which never gets past a record of a recycled log.
+    db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   }
   db_options.create_if_missing = options.create && !options.read_only;
   db_options.create_missing_column_families = db_options.create_if_missing;
@@ -146,6 +148,7 @@ std::unique_ptr<RocksDatabase> open_rocks(const RocksOpenOptions& options,
   if (status.ok()) status = rocksdb::CreateLoggerFromOptions(options.path, db_options, &log_file);
   if (!status.ok()) {
     *failure = rocks_failure(status, "open " + options.path);
+    if (const auto first = opened->health->first()) *failure = first;
     return nullptr;
   }
   const auto log = std::make_shared<DamageLogger>(std::move(log_file));

@@ -232,6 +232,18 @@ TEST_F(RecountTest, AJobGrantedTwiceIsFound) {
               Contains(HasSubstr("is granted twice")));
 }
 
+// A grant is kept until its last job has ended, and each attempt of a job may stand in another one.
+TEST_F(RecountTest, AJobThatIsGoneMayStandInSeveralOldGrants) {
+  EXPECT_THAT(after([&](core::Batch& b) {
+                for (const std::uint64_t token : {1, 2}) {
+                  model::Grant grant;
+                  grant.entries.push_back({.job = done_, .attempt = 1, .token = token});
+                  b.put(Keyspace::kGrant, keys::grant(1'000'000 + token), model::encode(grant));
+                }
+              }),
+              Not(Contains(HasSubstr("is granted twice"))));
+}
+
 TEST_F(RecountTest, AFinalRecordThatRetentionWouldMissIsFound) {
   const auto found = after([&](core::Batch& b) {
     model::FinalRecord record;
