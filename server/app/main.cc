@@ -101,6 +101,15 @@ int run(const std::vector<std::string>& args) {
 }  // namespace
 }  // namespace rota::app
 
+#ifdef ROTA_JEMALLOC
+// Read by jemalloc before main(): memory that is free goes back to the system within two seconds
+// instead of ten, also when the server is idle. It costs 3 % of a drain, and what a burst of large
+// answers leaves is not taken for the server's own.
+extern "C" {
+const char* malloc_conf = "background_thread:true,dirty_decay_ms:2000,muzzy_decay_ms:0";
+}
+#endif
+
 int main(int argc, char** argv) {
   rota::base::occupy_standard_files();
   return rota::app::run(std::vector<std::string>(argv + 1, argv + argc));

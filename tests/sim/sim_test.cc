@@ -40,9 +40,10 @@ TEST(Sim, SomeSeeds) {
   }
 }
 
-// Seeds of faults that were fixed: a number, then why. That none of them breaks anything is all that is
-// asserted: a draw that was added since made other runs of some, so that they may not come near
-// their faults any more. What each fault was has a test of its own, in tests/unit/core or here.
+// Seeds of faults that were fixed: a number, then why. That none of them breaks anything is all
+// that is asserted: a draw that was added since made other runs of some, so that they may not come
+// near their faults any more. What each fault was has a test of its own, in tests/unit/core or
+// here.
 TEST(Sim, FixedSeeds) {
   std::ifstream file(SIM_SEEDS);
   ASSERT_TRUE(file) << SIM_SEEDS;
