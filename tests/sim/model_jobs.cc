@@ -54,13 +54,14 @@ const Model::Request* Model::repeated(int method, const core::RequestTag& tag,
   if (tag.id.empty()) return nullptr;
   const auto it = requests_.find({method, tag.id});
   if (it == requests_.end()) return nullptr;
-  // Forgotten by age earlier in this turn, when it is remembered anew.
-  const auto* remembered = change(
-      Keyspace::kRequest, keys::request(static_cast<std::uint8_t>(method), "default", tag.id));
-  model::RequestRecord record;
-  if (remembered != nullptr && *remembered && model::decode(**remembered, &record) &&
-      it->second.created_ms + base::limits::kRequestIdKeptMs <= record.created_ms && !held()) {
-    return nullptr;
+  // Forgotten by age earlier in this turn; it may be remembered anew since.
+  const auto* row = change(Keyspace::kRequest,
+                           keys::request(static_cast<std::uint8_t>(method), "default", tag.id));
+  if (row != nullptr && !held()) {
+    model::RequestRecord record;
+    const bool anew = row->has_value() && model::decode(**row, &record);
+    const std::int64_t by_ms = anew ? record.created_ms : row->has_value() ? INT64_MIN : step_.hi;
+    if (it->second.created_ms + base::limits::kRequestIdKeptMs <= by_ms) return nullptr;
   }
   if (it->second.body_hash == tag.body_hash) {
     if (!std::holds_alternative<Error>(r)) step_.named = it->second.seq;
