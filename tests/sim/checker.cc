@@ -43,6 +43,11 @@ void Checker::opened(const core::ShardStore& store, core::Now now) {
       left_ms[live.grant] = overdue_left_ms(live, wall_ms);
     }
   }
+  // Found by a start that stored nothing, at a time that went back since: as if it had not been.
+  std::erase_if(overdue_, [&](const auto& known) {
+    return !left_ms.contains(known.first) &&
+           model_.row(core::Keyspace::kMeta, model::keys::overdue_grant(known.first)) == nullptr;
+  });
   for (const auto& [token, live] : model_.live_leases()) {
     const bool overdue = is_overdue(live, wall_ms);
     restore(token, live, now, wall_ms, overdue ? left_ms.at(live.grant) : INT64_MAX);
