@@ -103,8 +103,8 @@ int run(const std::vector<std::string>& args) {
 
 #ifdef ROTA_JEMALLOC
 // Read by jemalloc before main(): memory that is free goes back to the system within two seconds
-// instead of ten, also when the server is idle. It costs 3 % of a drain, and what a burst of large
-// answers leaves is not taken for the server's own.
+// instead of ten, also when the server is idle, so that what a burst of large answers leaves is not
+// taken for the server's own. It costs a few percent of a drain.
 extern "C" {
 const char* malloc_conf = "background_thread:true,dirty_decay_ms:2000,muzzy_decay_ms:0";
 }
