@@ -272,7 +272,7 @@ class Model {
   void redrive(Job& job);
   void give_key_back(const Job& job);
   const Request* repeated(int method, const core::RequestTag& tag, const core::ReplyBody& r,
-                          bool* refused);
+                          const std::function<bool(const Request&)>& answers, bool* refused);
   void remember(int method, const core::RequestTag& tag, Request request);
   void check_enqueue_item(
       const core::JobRequest& asked, const core::EnqueueItem& given,

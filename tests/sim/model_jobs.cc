@@ -47,25 +47,37 @@ bool Model::agree(const JobKey& key, int invariant, const char* what,
 
 // ---- request ids
 
-// The remembered call, when there is one with this body; `refused` when it was another body.
+// The remembered call, when there is one with this body; `refused` when it was another body. Where
+// the call was forgotten by age in this very turn, before or after this answer, the answer tells:
+// `answers` says whether it is what the remembered call would have got.
 const Model::Request* Model::repeated(int method, const core::RequestTag& tag,
-                                      const core::ReplyBody& r, bool* refused) {
+                                      const core::ReplyBody& r,
+                                      const std::function<bool(const Request&)>& answers,
+                                      bool* refused) {
   *refused = false;
   if (tag.id.empty()) return nullptr;
   const auto it = requests_.find({method, tag.id});
   if (it == requests_.end()) return nullptr;
-  // Forgotten by age earlier in this turn; it may be remembered anew since.
+  const Request& before = it->second;
+  const bool same_body = before.body_hash == tag.body_hash;
   const auto* row = change(Keyspace::kRequest,
                            keys::request(static_cast<std::uint8_t>(method), "default", tag.id));
   if (row != nullptr && !held()) {
     model::RequestRecord record;
     const bool anew = row->has_value() && model::decode(**row, &record);
     const std::int64_t by_ms = anew ? record.created_ms : row->has_value() ? INT64_MIN : step_.hi;
-    if (it->second.created_ms + base::limits::kRequestIdKeptMs <= by_ms) return nullptr;
+    const auto* error = std::get_if<Error>(&r);
+    // An answer that gave jobs names them; any other one may be that of the call remembered anew.
+    const bool from_memory = same_body
+                                 ? (!anew || !before.keys.empty()) && answers(before)
+                                 : error != nullptr && error->reason == Reason::kRequestIdReused;
+    if (before.created_ms + base::limits::kRequestIdKeptMs <= by_ms && !from_memory) {
+      return nullptr;
+    }
   }
-  if (it->second.body_hash == tag.body_hash) {
-    if (!std::holds_alternative<Error>(r)) step_.named = it->second.seq;
-    return &it->second;
+  if (same_body) {
+    if (!std::holds_alternative<Error>(r)) step_.named = before.seq;
+    return &before;
   }
   *refused = true;
   const std::string wrong = differs(r, Reason::kRequestIdReused);
@@ -242,21 +254,27 @@ void Model::check_enqueue_item(
 
 void Model::on(const core::EnqueueJobs& c, const core::ReplyBody& r) {
   const int method = c.bulk ? 2 : 1;
-  bool refused = false;
-  const Request* before = repeated(method, c.request, r, &refused);
-  if (refused || !ok()) return;
   const auto* answer = std::get_if<core::EnqueueReply>(&r);
-  if (answer == nullptr || answer->items.size() != c.jobs.size()) {
-    return fail(5, "an enqueue was " + differs(r, std::nullopt));
-  }
   Request remembered;
   bool any = false;
+  if (answer != nullptr) {
+    for (const core::EnqueueItem& item : answer->items) {
+      const auto* job = std::get_if<core::EnqueuedJob>(&item);
+      remembered.keys.push_back(job == nullptr ? std::nullopt : std::optional(job->key));
+      any = any || job != nullptr;
+    }
+  }
+  bool refused = false;
+  const Request* before = repeated(
+      method, c.request, r, [&](const Request& call) { return call.keys == remembered.keys; },
+      &refused);
+  if (refused || !ok()) return;
+  if (remembered.keys.size() != c.jobs.size()) {
+    return fail(5, "an enqueue was " + differs(r, std::nullopt));
+  }
   std::map<std::pair<std::string, std::string>, const core::EnqueueItem*> seen;
-  for (std::size_t i = 0; i < c.jobs.size() && ok(); ++i) {
-    const auto* job = std::get_if<core::EnqueuedJob>(&answer->items[i]);
-    remembered.keys.push_back(job == nullptr ? std::nullopt : std::optional(job->key));
-    any = any || job != nullptr;
-    if (before == nullptr) check_enqueue_item(c.jobs[i], answer->items[i], &seen);
+  for (std::size_t i = 0; i < c.jobs.size() && before == nullptr && ok(); ++i) {
+    check_enqueue_item(c.jobs[i], answer->items[i], &seen);
   }
   if (!ok()) return;
   if (before != nullptr) {
@@ -359,10 +377,11 @@ void Model::redrive(Job& job) {
 }
 
 void Model::on(const core::RedriveJob& c, const core::ReplyBody& r) {
-  bool refused = false;
-  const Request* before = repeated(6, c.request, r, &refused);
-  if (refused || !ok()) return;
   const auto* answer = std::get_if<core::JobReply>(&r);
+  bool refused = false;
+  const Request* before = repeated(
+      6, c.request, r, [&](const Request&) { return answer != nullptr; }, &refused);
+  if (refused || !ok()) return;
   if (before != nullptr) {
     if (answer == nullptr || answer->state != JobState::kReady) {
       fail(6, "a repeated redrive was " + differs(r, std::nullopt));

@@ -25,19 +25,21 @@ void Model::check_queue(const Queue& q, const core::QueueReply& r) {
 }
 
 void Model::on(const core::SetQueue& c, const core::ReplyBody& r) {
+  const auto* answer = std::get_if<core::QueueReply>(&r);
+  const auto answers = [&](const Request& call) {
+    return answer != nullptr && answer->created == call.created && answer->changed == call.changed;
+  };
   bool refused = false;
-  const Request* before = repeated(3, c.request, r, &refused);
+  const Request* before = repeated(3, c.request, r, answers, &refused);
   if (refused || !ok()) return;
   const auto expect_refusal = [&](Reason reason) {
     const std::string wrong = differs(r, reason);
     if (!wrong.empty()) fail(28, "setting queue " + c.queue + " was " + wrong);
   };
-  const auto* answer = std::get_if<core::QueueReply>(&r);
   Queue* q = queue(c.queue);
   if (before != nullptr) {
     if (q == nullptr) return expect_refusal(Reason::kQueueNotFound);
-    if (answer == nullptr || answer->created != before->created ||
-        answer->changed != before->changed) {
+    if (!answers(*before)) {
       return fail(5, "a repeated setting of queue " + c.queue + " was answered otherwise");
     }
     return check_queue(*q, *answer);
@@ -153,12 +155,15 @@ void Model::on(const core::DeleteQueue& c, const core::ReplyBody& r) {
 }
 
 void Model::on(const core::PurgeQueue& c, const core::ReplyBody& r) {
-  bool refused = false;
-  const Request* before = repeated(4, c.request, r, &refused);
-  if (refused || !ok()) return;
   const auto* answer = std::get_if<core::OperationReply>(&r);
+  const auto answers = [&](const Request& call) {
+    return answer != nullptr && answer->operation.number == call.operation;
+  };
+  bool refused = false;
+  const Request* before = repeated(4, c.request, r, answers, &refused);
+  if (refused || !ok()) return;
   if (before != nullptr) {
-    if (answer == nullptr || answer->operation.number != before->operation) {
+    if (!answers(*before)) {
       fail(5, "a repeated purge was answered with another operation");
     }
     return;

@@ -88,10 +88,13 @@ void Model::edited(const std::string& id, const Scheduler& s) {
 // ---- declarations
 
 void Model::on(const core::UpsertScheduler& c, const core::ReplyBody& r) {
-  bool refused = false;
-  const Request* before = repeated(5, c.request, r, &refused);
-  if (refused || !ok()) return;
   const auto* answer = std::get_if<core::SchedulerReply>(&r);
+  const auto answers = [&](const Request& call) {
+    return answer != nullptr && answer->declared == call.declared;
+  };
+  bool refused = false;
+  const Request* before = repeated(5, c.request, r, answers, &refused);
+  if (refused || !ok()) return;
   Scheduler* s = declared(c.id);
   const auto refusal = [&](Reason reason) {
     const std::string wrong = differs(r, reason);
@@ -99,7 +102,7 @@ void Model::on(const core::UpsertScheduler& c, const core::ReplyBody& r) {
   };
   if (before != nullptr) {
     if (s == nullptr) return refusal(Reason::kSchedulerNotFound);
-    if (answer == nullptr || answer->declared != before->declared) {
+    if (!answers(*before)) {
       fail(5, "a repeated declaration of " + c.id + " was answered otherwise");
     }
     return;
