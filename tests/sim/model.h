@@ -199,7 +199,9 @@ class Model {
     std::vector<std::uint64_t> said_done;  // operations, by a refused cancel
     // Jobs of the queues that have a bound, as they were before the turn: state, attempts.
     std::map<JobKey, std::pair<JobState, std::uint32_t>> before;
-    std::set<std::string> full;   // queues of which the turn says that they are
+    // Queues of which the turn says that they are; of several that one of them is, where a
+    // scheduler was given another queue in the turn of its tick.
+    std::set<std::set<std::string>> full;
     std::set<std::string> taken;  // queues that a tick of it has put a job into
     // Ledger entries that were given up in this turn, with who had them.
     std::set<std::pair<std::pair<std::string, std::string>, JobKey>> keys_lost;

@@ -242,7 +242,7 @@ void Model::check_enqueue_item(
   if (error != nullptr) {
     if (!most || error->reason != Reason::kQueueFull) return refused(Reason::kQueueFull);
     // Ticks and ends of this turn that came before are not known yet.
-    if (waits < *most) step_.full.insert(q->name);
+    if (waits < *most) step_.full.insert({q->name});
     return;
   }
   if (!got->created) return fail(5, "an enqueue without a job's key was answered with another job");

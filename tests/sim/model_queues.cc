@@ -272,22 +272,30 @@ std::pair<std::uint64_t, std::uint64_t> Model::waiting_in_turn(std::uint32_t que
 
 // What was refused or skipped because a queue is full, and what ticks have put into one.
 void Model::judge_full() {
-  for (const auto& [name, q] : queues_) {
-    const bool full = step_.full.contains(name);
-    if (!ok() || (!full && !step_.taken.contains(name))) continue;
-    const auto [always, sometimes] = waiting_in_turn(q.number);
-    const auto no_more_than = [](std::uint64_t n) {
-      return [n](const model::QueueSettings& s) { return s.max_waiting && *s.max_waiting <= n; };
-    };
-    if (full && !some_settings(q, no_more_than(sometimes))) {
-      fail(28, "QUEUE_FULL with " + std::to_string(sometimes) + " waiting in " + name);
+  const auto is_full = [this](const std::string& name) {
+    const Queue* q = queue(name);
+    if (q == nullptr) return true;  // deleted in the turn
+    const std::uint64_t sometimes = waiting_in_turn(q->number).second;
+    return some_settings(*q, [sometimes](const model::QueueSettings& s) {
+      return s.max_waiting && *s.max_waiting <= sometimes;
+    });
+  };
+  for (const std::set<std::string>& names : step_.full) {
+    if (!ok() || std::any_of(names.begin(), names.end(), is_full)) continue;
+    std::string text;
+    for (const std::string& name : names) {
+      text += " " + name + ", where " +
+              std::to_string(waiting_in_turn(queue(name)->number).second) + " wait";
     }
-    const auto room = [least = always](const model::QueueSettings& s) {
+    fail(28, "QUEUE_FULL is said of" + text);
+  }
+  for (const std::string& name : step_.taken) {
+    const Queue* q = queue(name);
+    if (!ok() || q == nullptr) continue;
+    const auto room = [least = waiting_in_turn(q->number).first](const model::QueueSettings& s) {
       return !s.max_waiting || *s.max_waiting > least;
     };
-    if (step_.taken.contains(name) && !some_settings(q, room)) {
-      fail(28, "a tick made a job more than may wait in " + name);
-    }
+    if (!some_settings(*q, room)) fail(28, "a tick made a job more than may wait in " + name);
   }
 }
 

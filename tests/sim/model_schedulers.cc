@@ -471,11 +471,12 @@ void Model::skipped(const std::string& id, const Scheduler& s, const model::RunR
                          [](const model::QueueSettings& of) { return of.max_waiting.has_value(); });
   };
   if (run.outcome == model::RunOutcome::kMissed) return;  // check_catch_up()
+  std::set<std::string> queues;
   for (const model::SchedulerSettings* settings : settings_in_turn(id, s)) {
-    if (!allowed(*settings)) continue;
-    if (run.reason == "QUEUE_FULL") step_.full.insert(settings->job.queue);
-    return;
+    if (allowed(*settings)) queues.insert(settings->job.queue);
   }
+  if (run.reason == "QUEUE_FULL" && !queues.empty()) step_.full.insert(queues);
+  if (!queues.empty()) return;
   fail(run.reason.ends_with("KEY_EXISTS") ? 5 : 26,
        "a tick of " + id + " did not run for the reason " + run.reason + ", which is not so");
 }
