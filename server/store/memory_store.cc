@@ -17,7 +17,7 @@ using core::ReadError;
 
 namespace {
 
-constexpr std::uint64_t kMostStepped = 10'000;  // by one page, deleted rows included
+constexpr std::uint64_t kSteppedMost = 10'000;  // by one page, deleted rows included
 
 std::size_t index(core::Keyspace keyspace) { return static_cast<std::size_t>(keyspace); }
 
@@ -345,14 +345,14 @@ core::ScanPage MemoryDisk::scan(const core::ScanSpec& spec, std::uint64_t* stepp
   };
   // Deleted rows that lie before `key` are stepped over, as far as one page goes.
   const auto step_over = [&](const std::string& key) {
-    for (; gone != deleted.end() && *gone < key && *stepped < kMostStepped; ++gone) ++*stepped;
+    for (; gone != deleted.end() && *gone < key && *stepped < kSteppedMost; ++gone) ++*stepped;
     return gone == deleted.end() || *gone >= key;
   };
   for (auto it = rows.lower_bound(spec.begin); it != rows.end() && it->first < spec.end; ++it) {
     if (!step_over(it->first)) return end_at(*gone);
     bytes += it->first.size() + it->second.size();
     if (page.rows.size() >= most || (!page.rows.empty() && bytes > spec.max_bytes) ||
-        *stepped >= kMostStepped) {
+        *stepped >= kSteppedMost) {
       return end_at(it->first);
     }
     page.rows.emplace_back(it->first, it->second);
