@@ -64,11 +64,6 @@ JobRef EngineImpl::end_attempt(Lease& lease, AttemptEnd end) {
       grant_by_request_.erase(grant.request_hash);
       spend_request(grant.request_hash);
     }
-    auto session = grants_by_session_.find(grant.holder->session_id);
-    if (session != grants_by_session_.end()) {
-      session->second.erase(grant.number);
-      if (session->second.empty()) grants_by_session_.erase(session);
-    }
     grants_.erase(grant.number);
   }
   const JobKey key = lease.key;

@@ -314,7 +314,6 @@ class EngineImpl {
   absl::btree_set<std::pair<std::int64_t, JobKey>> lease_deadlines_;
   std::map<std::uint64_t, std::shared_ptr<GrantState>> grants_;
   std::map<std::string, std::uint64_t> grant_by_request_;
-  std::map<std::string, std::set<std::uint64_t>> grants_by_session_;
   // Tokens of live leases whose cancel was requested.
   std::map<std::string, std::set<std::uint64_t>> cancels_by_session_;
   // Sessions with one that no lease reply has named yet: their next poll is answered at once.

@@ -278,7 +278,6 @@ void EngineImpl::grant(QueueState& q, Poll& poll) {
     poll.grant_number = token;
     poll.granted.reserve(std::min<std::size_t>(poll.request.max_jobs, q.window.size() + 1));
     grants_[token] = fresh;
-    grants_by_session_[fresh->holder->session_id].insert(token);
     if (!poll.request_hash.empty()) grant_by_request_[poll.request_hash] = token;
   }
   const std::shared_ptr<GrantState>& state = grants_.at(poll.grant_number);

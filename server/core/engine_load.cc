@@ -273,7 +273,6 @@ base::Result<bool> EngineImpl::load_grants(
       continue;
     }
     grants_[number] = state;
-    grants_by_session_[state->holder->session_id].insert(number);
     if (!state->request_hash.empty()) grant_by_request_[state->request_hash] = number;
   }
   for (const auto& [number, q] : queues_) {

@@ -23,19 +23,24 @@ class Ballast {
   // What giving it up would bring; 0 when there is no file.
   std::uint64_t held_bytes() const { return held_; }
   std::uint64_t wanted_bytes() const { return bytes_; }
+  // It was given up and has not been made again.
+  bool given_up() const { return bytes_ != 0 && held_ == 0 && there_; }
 
   // Reserves the room, durable when it returns nothing; a file of another size is replaced.
-  // Blocking, some milliseconds on most file systems. A failure leaves no file and is none of the
-  // store: where a file system cannot reserve room there is no ballast.
+  // Blocking, some milliseconds on most file systems. A failure is none of the store: where a file
+  // system cannot reserve room there is no ballast.
   std::optional<Failure> make();
-  // Removes the file.
+  // Frees the room, durable when it returns nothing.
   std::optional<Failure> give_up();
+  // Removes the file, if there is one.
+  std::optional<Failure> remove();
 
  private:
   std::string directory_;
   std::string path_;
   std::uint64_t bytes_;
   std::uint64_t held_ = 0;
+  bool there_ = false;
 };
 
 }  // namespace rota::store

@@ -14,6 +14,7 @@ using core::Pressure;
 namespace {
 
 constexpr std::int64_t kCheckMs = 1000;
+constexpr std::int64_t kMakeAgainMs = 600'000;
 
 std::int64_t mono_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -28,13 +29,16 @@ std::string size_text(std::uint64_t bytes) {
 }  // namespace
 
 SpaceWatch::SpaceWatch(const StoreSizes& sizes, Ballast ballast, FreeFn free_bytes)
-    : sizes_(sizes), ballast_(std::move(ballast)), free_bytes_(std::move(free_bytes)) {}
+    : sizes_(sizes),
+      ballast_(std::move(ballast)),
+      free_bytes_(std::move(free_bytes)),
+      draining_(ballast_.given_up()) {}
 
 SpaceWatch::SpaceWatch(SpaceWatch&& other) noexcept
     : sizes_(other.sizes_),
       ballast_(std::move(other.ballast_)),
       free_bytes_(other.free_bytes_),
-      cannot_make_(other.cannot_make_),
+      make_from_ms_(other.make_from_ms_),
       draining_(other.draining_.load()) {}
 
 std::optional<Failure> SpaceWatch::make_room(const std::string& directory) {
@@ -45,6 +49,7 @@ std::optional<Failure> SpaceWatch::make_room(const std::string& directory) {
     draining_ = true;
     now = free();
   }
+  if (now && room_for_ballast(*now)) draining_ = false;
   if (!now || *now >= sizes_.open_space_bytes) return std::nullopt;
   return Failure{FailureKind::kDiskFull,
                  directory + ": " + size_text(*now) + " are free in its file system, " +
@@ -75,15 +80,12 @@ Pressure SpaceWatch::pressure(std::uint64_t flushes) {
 }
 
 std::optional<Failure> SpaceWatch::tend_ballast() {
-  if (ballast_.wanted_bytes() == 0) {
-    if (ballast_.held_bytes() != 0) return ballast_.give_up();
-    return std::nullopt;
-  }
-  if (ballast_.complete() || cannot_make_) return std::nullopt;
+  if (ballast_.wanted_bytes() == 0) return ballast_.remove();
+  if (ballast_.complete() || mono_ms() < make_from_ms_) return std::nullopt;
   const auto now = free();
   if (!now || !room_for_ballast(*now)) return std::nullopt;
   auto failure = ballast_.make();
-  cannot_make_ = failure.has_value();
+  if (failure) make_from_ms_ = mono_ms() + kMakeAgainMs;
   return failure;
 }
 

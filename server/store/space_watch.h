@@ -25,8 +25,8 @@ class SpaceWatch {
   SpaceWatch& operator=(SpaceWatch&&) = delete;
 
   // Before the database is opened. Below the hard limit the ballast is given up, so that what opens
-  // can be drained: until there is room for another one, no new work is taken. kDiskFull when even
-  // the open itself would not fit.
+  // can be drained: until there is room for another one, no new work is taken, also not by the
+  // opens that follow. kDiskFull when even the open itself would not fit.
   std::optional<Failure> make_room(const std::string& directory);
   bool gave_up_ballast() const { return draining_.load(std::memory_order_relaxed); }
 
@@ -35,8 +35,8 @@ class SpaceWatch {
   core::Pressure pressure(std::uint64_t flushes);
 
   // Makes the ballast when there is room for it above the soft limit. For the open, and from then
-  // on once a second by one thread. Says why when it cannot be made, once; it is not
-  // tried again.
+  // on once a second by one thread. Says why when it cannot be made, and tries again after ten
+  // minutes.
   std::optional<Failure> tend_ballast();
 
  private:
@@ -46,7 +46,7 @@ class SpaceWatch {
   const StoreSizes sizes_;
   Ballast ballast_;
   const FreeFn free_bytes_;
-  bool cannot_make_ = false;
+  std::int64_t make_from_ms_ = 0;  // not tried before
   std::atomic<bool> draining_{false};
   std::atomic<std::int64_t> checked_ms_{0};
   std::atomic<std::uint64_t> flushes_{0};

@@ -36,7 +36,8 @@ class SpaceWatchTest : public ::testing::Test {
   }
   // A disk of which the ballast takes its part.
   std::optional<std::uint64_t> free() const {
-    return fs::exists(ballast()) ? others_free_ : others_free_ + 16 * kMiB;
+    const bool held = fs::exists(ballast()) && fs::file_size(ballast()) > 0;
+    return held ? others_free_ : others_free_ + 16 * kMiB;
   }
   std::string ballast() const { return options_.directory + "/ballast"; }
   std::unique_ptr<core::ShardStore> open() {
@@ -83,11 +84,20 @@ TEST_F(SpaceWatchTest, AFullDiskIsOpenedWithoutTheBallastAndDrained) {
   {
     auto store = open();
     EXPECT_TRUE(info_.gave_up_ballast);
-    EXPECT_FALSE(fs::exists(ballast()));
+    EXPECT_EQ(fs::file_size(ballast()), 0U);
     EXPECT_EQ(store->pressure(), Pressure::kRefuseNew) << "drained, not filled again";
     Driver driver(*store);
     EXPECT_EQ(driver.commit([](core::Batch& b) { b.del(Keyspace::kJob, "a"); }),
               Outcome::kCommitted);
+    store->close();
+  }
+  // A restart while it is drained goes on with that, or what was given up would be filled again and
+  // the disk be full for good.
+  others_free_ = 30 * kMiB;
+  {
+    auto store = open();
+    EXPECT_TRUE(info_.gave_up_ballast);
+    EXPECT_EQ(store->pressure(), Pressure::kRefuseNew);
     store->close();
   }
   // The next time there is nothing to give up: 1 MiB more has gone, and the store stays shut.
@@ -144,15 +154,19 @@ TEST_F(SpaceWatchTest, LimitsAreLookedAtAfterEachFlushAndDrainingEndsWithRoomFor
   EXPECT_EQ(at(25 * kMiB), Pressure::kRefuseNew);
   EXPECT_EQ(at(50 * kMiB), Pressure::kRefuseNew) << "above the soft limit, but drained first";
   EXPECT_FALSE(watch.tend_ballast());
-  EXPECT_FALSE(fs::exists(ballast()));
+  EXPECT_EQ(fs::file_size(ballast()), 0U);
+  store::SpaceWatch after_restart(sizes_, store::Ballast(options_.directory, 16 * kMiB),
+                                  [&] { return std::optional(now); });
+  ASSERT_FALSE(after_restart.make_room(options_.directory));
+  EXPECT_EQ(after_restart.pressure(0), Pressure::kRefuseNew) << "the drain goes on";
   EXPECT_EQ(at(56 * kMiB), Pressure::kOk);
   EXPECT_FALSE(watch.tend_ballast());
-  EXPECT_TRUE(fs::exists(ballast()));
+  EXPECT_EQ(fs::file_size(ballast()), 16 * kMiB);
   EXPECT_EQ(at(39 * kMiB), Pressure::kRefuseNew);
   now = 9 * kMiB;
   EXPECT_EQ(watch.pressure(flushes), Pressure::kRefuseNew) << "asked once a second without a flush";
   EXPECT_EQ(at(9 * kMiB), Pressure::kReadOnly);
-  EXPECT_TRUE(fs::exists(ballast())) << "only an open gives it up";
+  EXPECT_EQ(fs::file_size(ballast()), 16 * kMiB) << "only an open gives it up";
 }
 
 }  // namespace
