@@ -70,6 +70,31 @@ base::Status lower_sweeps(const core::ShardStore& store, std::int64_t wall_ms, c
   return {};
 }
 
+// An attempt lasts for its timeout from the grant, and a grant is overdue some time after it:
+// neither is to wait for a time that was never true. What is running began at the latest now.
+base::Status lower_grants(const core::ShardStore& store, std::int64_t wall_ms, core::Batch* batch) {
+  std::string detail;
+  bool damaged = false;
+  const core::ReadError error = store.load(
+      Keyspace::kGrant,
+      [&](std::string_view key, std::string_view value) {
+        model::Grant grant;
+        if (!model::decode(value, &grant) || grant.entries.empty()) {
+          damaged = true;
+          return false;
+        }
+        if (grant.granted_ms <= wall_ms) return true;
+        grant.granted_ms = wall_ms;
+        batch->put(Keyspace::kGrant, std::string(key), model::encode(grant));
+        batch->del(Keyspace::kMeta, model::keys::overdue_grant(grant.entries.front().token));
+        return true;
+      },
+      &detail);
+  if (damaged) return failed("a record of a grant is damaged");
+  if (error != core::ReadError::kNone) return failed("grants cannot be read: " + detail);
+  return {};
+}
+
 }  // namespace
 
 ClockVerdict judge_clock(std::int64_t stored_ms, std::int64_t wall_ms) {
@@ -122,6 +147,7 @@ base::Status set_stored_time(core::ShardStore& store, std::int64_t wall_ms) {
   meta->requests_swept_ms = std::min(meta->requests_swept_ms, wall_ms);
   batch->put(Keyspace::kMeta, model::keys::engine_meta(), model::encode(*meta));
   if (auto lowered = lower_sweeps(store, wall_ms, batch.get()); !lowered) return lowered;
+  if (auto lowered = lower_grants(store, wall_ms, batch.get()); !lowered) return lowered;
 
   std::promise<base::Status> done;
   store.commit(std::move(batch), store.last_committed() + 1,

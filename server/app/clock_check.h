@@ -34,7 +34,8 @@ base::Result<std::int64_t> stored_time_ms(const core::ShardStore& store);
 base::Result<bool> stored_hold(const core::ShardStore& store);
 
 // Makes `wall_ms` the stored time and ends a stored hold, in one batch: sweeps of time-ordered
-// ranges start no later than it. The cursors of schedulers stay, so that nothing fires twice.
+// ranges start no later than it, and attempts that run began no later. The cursors of schedulers
+// stay, so that nothing fires twice; so do run times that lie ahead.
 // Before the engine loads; waits for the commit, so the store's executor must work on the calling
 // thread or one of its own.
 base::Status set_stored_time(core::ShardStore& store, std::int64_t wall_ms);

@@ -101,6 +101,39 @@ TEST_F(StoredTimeTest, SettingItBackLowersTheSweepsAndKeepsTheRest) {
   EXPECT_EQ(lowered.swept_ms[5], wall_ms);
 }
 
+// Else a handler that hangs would keep its slot until the time at which its attempt was granted.
+TEST_F(StoredTimeTest, SettingItBackLetsNoAttemptBeginLaterThanNow) {
+  const std::int64_t wall_ms = kStored - 2 * kDayMs;
+  const auto grant = [](std::uint64_t token, std::int64_t granted_ms) {
+    model::Grant g;
+    g.session_id = "s";
+    g.ttl_ms = 30'000;
+    g.granted_ms = granted_ms;
+    model::GrantEntry entry;
+    entry.job = {1, 100, 4};
+    entry.token = token;
+    entry.attempt_timeout_ms = 60'000;
+    g.entries.push_back(entry);
+    return g;
+  };
+  for (const auto& [token, granted_ms] :
+       {std::pair{std::uint64_t{7}, kStored}, std::pair{std::uint64_t{8}, wall_ms - 5}}) {
+    put(core::Keyspace::kGrant, model::keys::grant(token), model::encode(grant(token, granted_ms)));
+    put(core::Keyspace::kMeta, model::keys::overdue_grant(token),
+        model::encode(model::OverdueGrant{granted_ms + 9}));
+  }
+  ASSERT_TRUE(set_stored_time(*store_, wall_ms));
+  model::Grant after;
+  ASSERT_TRUE(model::decode(row(core::Keyspace::kGrant, model::keys::grant(7)), &after));
+  EXPECT_EQ(after.granted_ms, wall_ms);
+  EXPECT_EQ(after.entries.at(0).token, 7U);
+  EXPECT_EQ(after.entries.at(0).attempt_timeout_ms, 60'000);
+  EXPECT_EQ(row(core::Keyspace::kMeta, model::keys::overdue_grant(7)), "");
+  ASSERT_TRUE(model::decode(row(core::Keyspace::kGrant, model::keys::grant(8)), &after));
+  EXPECT_EQ(after.granted_ms, wall_ms - 5) << "one from before is as it was";
+  EXPECT_NE(row(core::Keyspace::kMeta, model::keys::overdue_grant(8)), "");
+}
+
 TEST_F(StoredTimeTest, ACommitThatFailsIsReported) {
   disk_->fail_commit(1, store::CommitFault::kUnknownLost);
   EXPECT_FALSE(set_stored_time(*store_, kStored));
