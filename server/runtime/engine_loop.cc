@@ -550,6 +550,7 @@ void EngineLoop::release_durable() {
     core::Turn turn = std::move(held_.front());
     held_.pop_front();
     if (!turn.events.empty() && on_events_) on_events_(turn.events);
+    inline_items_left_ = options_.inline_items_in_flight;
     for (core::Reply& reply : turn.replies) answer(std::move(reply));
     ++turns_released_;
     while (!cancelled_.empty() && cancelled_.front().first <= turns_released_) {
@@ -570,9 +571,13 @@ void EngineLoop::answer(core::Reply reply) {
       lease != nullptr && needs_payloads(*lease)) {
     return deliver_with_payloads(std::move(call), std::move(reply));
   }
-  if (items_of(reply.body) > options_.inline_items && !call.inline_answer) {
+  const std::size_t items = items_of(reply.body);
+  // While a commit is in flight this thread has the time for a cohort, and a switch costs more.
+  const bool has_time = in_flight_ && items <= inline_items_left_;
+  if (items > options_.inline_items && !call.inline_answer && !has_time) {
     return deliver_apart(std::move(call), std::move(reply));
   }
+  inline_items_left_ -= std::min(items, inline_items_left_);
   deliver(std::move(call), std::move(reply));
 }
 

@@ -49,9 +49,9 @@ enum class Delivery : std::uint8_t {
 };
 
 // Receives the answer of one command, once, unless the call was cancelled before. Runs on the loop
-// thread (an answer with many items: on a thread of its own; a lease reply with large payloads: on
-// a reader thread) with no lock held; must not block and must not call stop(). When it returns
-// kCallerGone for a lease reply, the loop takes the grant back with a command of its own.
+// thread (an answer with many items: on a thread of its own, as a rule; a lease reply with large
+// payloads: on a reader thread) with no lock held; must not block and must not call stop(). When it
+// returns kCallerGone for a lease reply, the loop takes the grant back with a command of its own.
 using ReplyFn = std::function<Delivery(core::Reply reply)>;
 
 // Runs on the loop thread when a turn's batch is durable, before that turn's answers leave: boards
@@ -77,6 +77,8 @@ struct EngineLoopOptions {
   // an answer for the loop to send it itself.
   std::size_t inline_commands = 4;
   std::size_t inline_items = 16;
+  // Items in all answers of a turn that the loop sends itself while a commit is in flight.
+  std::size_t inline_items_in_flight = 128;
   // The store feels otherwise about more writes than before. On the loop thread; must not block.
   std::function<void(core::Pressure)> on_pressure = {};
 };
@@ -283,7 +285,8 @@ class EngineLoop {
   std::size_t turn_commands_ = 0;  // of the turn being built
   std::size_t turn_items_ = 0;
   std::size_t turn_bytes_ = 0;
-  bool touched_ = true;  // something happened since the last seal
+  std::size_t inline_items_left_ = 0;  // of the turn being released
+  bool touched_ = true;                // something happened since the last seal
   bool more_ = false;
   bool idle_turn_ = false;  // the last turn did nothing
   std::int64_t wake_mono_ms_ = 0;
