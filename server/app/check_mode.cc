@@ -27,6 +27,7 @@ CheckResult check_directory(const std::string& directory, const base::ServerOpti
   std::string report = "store " + opened.info.store_id + ", format " +
                        std::to_string(opened.info.format) + ", commit " +
                        std::to_string(opened.info.recovered_seq) + "\n" + to_text(*counted);
+  if (!opened.info.torn_log.empty()) report += "torn log: " + opened.info.torn_log + "\n";
   return {counted->contradiction_count == 0 ? kExitOk : kExitDamage, std::move(report)};
 }
 

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "app/accepted_loss.h"
@@ -32,11 +34,16 @@ Stop damaged(const base::Error& error) {
   return {kExitDamage, store::Failure{store::FailureKind::kDamage, error.message}.describe()};
 }
 
-Stop disk_full(const std::string& directory) {
-  return {kExitDiskFull,
-          store::Failure{store::FailureKind::kDiskFull,
-                         "the file system of " + directory + " has no room left to work in"}
-              .describe()};
+Stop disk_full(const base::ServerOptions& options) {
+  std::error_code error;
+  const auto space = std::filesystem::space(options.data, error);
+  const std::string free =
+      error ? "too little" : base::format_bytes(static_cast<std::int64_t>(space.available));
+  return {kExitDiskFull, store::Failure{store::FailureKind::kDiskFull,
+                                        "the file system of " + options.data + " has " + free +
+                                            " free, store.no_space_bytes is " +
+                                            base::format_bytes(options.store_no_space_bytes)}
+                             .describe()};
 }
 
 const char* pressure_sentence(core::Pressure pressure) {
@@ -142,7 +149,7 @@ std::optional<Stop> Server::open_store() {
     if (auto stop = note_open(opened.info)) return stop;
   }
   facts_.server_epoch = store_->epoch();
-  if (store_->pressure() == core::Pressure::kReadOnly) return disk_full(setup_.options.data);
+  if (store_->pressure() == core::Pressure::kReadOnly) return disk_full(setup_.options);
   return std::nullopt;
 }
 
@@ -287,7 +294,7 @@ void Server::note_pressure(core::Pressure pressure) {
   // Nothing may be written any more: what runs is told by the end of its connection, and the rest
   // waits on the disk. A store that has failed ends the process itself.
   if (pressure == core::Pressure::kReadOnly && setup_.on_stop_wanted) {
-    setup_.on_stop_wanted(disk_full(setup_.options.data));
+    setup_.on_stop_wanted(disk_full(setup_.options));
   }
 }
 

@@ -13,6 +13,10 @@ sigset_t stop_signals() {
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
+  // A blocked signal is kept although it is ignored, so it is not to be waited for.
+  struct sigaction hangup {};
+  sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
   return set;
 }
 
@@ -31,6 +35,7 @@ int wait_for_stop_signal() {
   }
   signal(SIGTERM, SIG_DFL);
   signal(SIGINT, SIG_DFL);
+  if (sigismember(&set, SIGHUP) != 0) signal(SIGHUP, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   return number;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SIGTERM and SIGINT as something to wait for. A second one, while the server drains, ends the
-// process at once.
+// SIGTERM, SIGINT and SIGHUP (unless it is ignored, as under nohup) as something to wait for. A
+// second one, while the server drains, ends the process at once.
 #pragma once
 
 namespace rota::app {
@@ -9,7 +9,7 @@ namespace rota::app {
 // Before the first thread is made: every thread inherits the mask. SIGPIPE is ignored.
 void hold_stop_signals();
 
-// Blocks until SIGTERM or SIGINT arrives and returns its number; from then on the next one kills.
+// Blocks until one of them arrives and returns its number; from then on the next one kills.
 int wait_for_stop_signal();
 
 // As if SIGTERM had arrived. Any thread.

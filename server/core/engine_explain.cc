@@ -9,6 +9,8 @@ namespace rota::core {
 namespace {
 
 constexpr std::int64_t kAskedLatelyMs = 60'000;
+// While others come first, it is no news that all workers of a busy queue are at work.
+constexpr std::int64_t kQuietMs = 5'000;
 
 Holder holder_of(const Lease& lease, std::int64_t mono_ms) {
   Holder h;
@@ -92,7 +94,11 @@ bool EngineImpl::on(const ExplainJob& c, const Command& cmd, Lookup& look) {
       r.ahead = static_cast<std::uint64_t>(std::distance(items.begin(), it));
     }
     if (r.ahead && *r.ahead > 0) {
+      const bool only = r.reasons.empty();
       r.reasons.push_back(WhyReason::kAheadInLine);
+      if (only && q.polls.empty() && r.last_asked_ms_ago > kQuietMs) {
+        r.reasons.push_back(WhyReason::kNobodyAsks);
+      }
     } else if (r.reasons.empty()) {
       // First in line and nobody is there to take it, though somebody was a moment ago.
       r.reasons.push_back(r.ahead && q.polls.empty() ? WhyReason::kNobodyAsks

@@ -123,11 +123,13 @@ bool EngineImpl::on(const PauseQueue& c, const Command& cmd, Lookup&) {
   QueueState* q = find_queue(cmd.name_space, c.queue);
   if (q == nullptr) return reply(cmd.call, queue_not_found(c.queue)), true;
   const model::Queue before = q->queue;
-  const bool changed = !q->queue.paused || q->queue.pause_note != c.note;
+  // Who pauses again without a note has nothing better to say than the one before.
+  const bool new_note = !c.note.empty() && q->queue.pause_note != c.note;
+  const bool changed = !q->queue.paused || new_note;
   if (changed) {
     if (!q->queue.paused) q->queue.paused_ms = now_.wall_ms;
     q->queue.paused = true;
-    q->queue.pause_note = c.note;
+    if (new_note) q->queue.pause_note = c.note;
     q->queue.paused_by = cmd.principal;
     q->queue.updated_ms = now_.wall_ms;
     ++q->queue.version;

@@ -281,11 +281,12 @@ bool SchedulerBook::pause(const PauseScheduler& c, const Command& cmd, Lookup&) 
   Entry* entry = find(name);
   if (entry == nullptr) return engine_.reply(cmd.call, not_found(c.id)), true;
   model::Scheduler& s = entry->scheduler;
-  const bool changed = !s.paused || s.pause_note != c.note;
+  const bool new_note = !c.note.empty() && s.pause_note != c.note;
+  const bool changed = !s.paused || new_note;
   if (changed) {
     if (!s.paused) s.paused_ms = engine_.now_.wall_ms;
     s.paused = true;
-    s.pause_note = c.note;
+    if (new_note) s.pause_note = c.note;
     s.paused_by = cmd.principal;
     s.updated_ms = engine_.now_.wall_ms;
     ++s.version;

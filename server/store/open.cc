@@ -97,11 +97,11 @@ class Opening {
     // The identity file is the last step of a creation. Without it, either there is nothing yet or
     // a creation was cut short; which of the two the database tells.
     creating_ = !identity_;
-    if (creating_ && (!options_.create || options_.read_only)) {
-      return Failure{FailureKind::kConfig,
-                     "data directory " + directory_.path() + " holds no Rota store"};
-    }
-    return creating_ ? refuse_second_creation() : std::nullopt;
+    if (!creating_) return std::nullopt;
+    if (auto failure = refuse_second_creation()) return failure;
+    if (options_.create && !options_.read_only) return std::nullopt;
+    return Failure{FailureKind::kConfig,
+                   "data directory " + directory_.path() + " holds no Rota store"};
   }
 
   // A creation that was cut short has acknowledged nothing. Where something was, the file store_id

@@ -197,6 +197,16 @@ TEST_F(RocksOpenTest, AWitnessTornInACreationIsWrittenAnew) {
   EXPECT_EQ(refused().kind, FailureKind::kDamage) << "no longer a creation";
 }
 
+TEST_F(RocksOpenTest, AMissingIdentityIsDamageForTheCheckToo) {
+  make(3);
+  fs::remove(data_ + "/store_id");
+  EXPECT_EQ(refused().kind, FailureKind::kDamage);
+  options_.read_only = true;
+  const Failure failure = refused();
+  EXPECT_EQ(failure.kind, FailureKind::kDamage);
+  EXPECT_TRUE(mentions(failure, "store_id is missing")) << failure.text;
+}
+
 TEST_F(RocksOpenTest, RefusesANewerFormatInTheFile) {
   make(1);
   std::string identity = read_file(data_ + "/store_id");

@@ -119,6 +119,38 @@ TEST_F(RestartTest, AFlippedByteIsRefusedWithItsPlace) {
   EXPECT_EQ(counters().ready(), 1'000);
 }
 
+TEST_F(RestartTest, AHangUpDrainsToo) {
+  start();
+  make_queue("work");
+  server_.process().signal(SIGHUP);
+  const auto ended = server_.process().wait(kPatienceMs);
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->exit_code, 0);
+}
+
+// A copy is looked at before it is relied on, so the check says what a start would warn of.
+TEST_F(RestartTest, TheCheckTellsOfALogThatEndsWithinABatch) {
+  start();
+  make_queue("work");
+  enqueue("x");
+  server_.kill();
+  const std::string data = folder_.file("data");
+  EXPECT_EQ(run_server({"--check", data}), 0) << said();
+  EXPECT_EQ(said().find("torn log"), std::string::npos) << said();
+  fs::path log;
+  for (const auto& entry : fs::directory_iterator(data + "/db")) {
+    if (entry.path().extension() != ".log") continue;
+    if (log.empty() || entry.path().filename() > log.filename()) log = entry.path();
+  }
+  ASSERT_FALSE(log.empty());
+  // A header that announces 100 bytes of a batch, and 20 of them.
+  std::ofstream(log, std::ios::app | std::ios::binary)
+      << std::string("crc.\x64\x00\x01", 7) << std::string(20, 'b');
+  EXPECT_EQ(run_server({"--check", data}), 0) << said();
+  EXPECT_NE(said().find("torn log: "), std::string::npos) << said();
+  EXPECT_NE(said().find(log.filename().string()), std::string::npos) << said();
+}
+
 TEST_F(RestartTest, ClosedStandardFilesAreNotGivenToTheStore) {
   const std::string data = folder_.file("data");
   auto server = driver::Process::start(

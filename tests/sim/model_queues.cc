@@ -83,9 +83,9 @@ void Model::on(const core::PauseQueue& c, const core::ReplyBody& r) {
       differs(r, q == nullptr ? std::optional(Reason::kQueueNotFound) : std::nullopt);
   if (!wrong.empty()) return fail(18, "the pause of queue " + c.queue + " was " + wrong);
   if (q == nullptr) return;
-  const bool changed = !q->paused || q->note != c.note;
+  const bool changed = !q->paused || (!c.note.empty() && q->note != c.note);
   q->paused = true;
-  q->note = c.note;
+  if (!c.note.empty()) q->note = c.note;
   if (changed) ++q->version;
   check_queue(*q, std::get<core::QueueReply>(r));
 }

@@ -184,10 +184,10 @@ void Model::on(const core::PauseScheduler& c, const core::ReplyBody& r) {
       differs(r, s == nullptr ? std::optional(Reason::kSchedulerNotFound) : std::nullopt);
   if (!wrong.empty()) return fail(24, "the pause of " + c.id + " was " + wrong);
   if (s == nullptr) return;
-  if (!s->paused || s->note != c.note) ++s->version;
+  if (!s->paused || (!c.note.empty() && s->note != c.note)) ++s->version;
   if (!s->paused) step_.pauses.insert(c.id);
   s->paused = true;
-  s->note = c.note;
+  if (!c.note.empty()) s->note = c.note;
   if (!std::get<core::SchedulerReply>(r).scheduler.paused) fail(24, c.id + " is not paused");
 }
 

@@ -48,10 +48,10 @@ the command leaves running in its group when it ends gets KILL too. On TERM, COM
 everything so that the job can be done again, and end within the fifth part of --lease-ttl, at most 5s.
 Whatever code it then ends with, 0 too, is no success and the job is done again; on cancel 0 still is
 one, and anything else makes the job CANCELLED.
-SIGTERM and SIGINT end the worker: running commands may finish within --drain, the rest gets TERM and is
-given back, which uses no attempt.
+SIGTERM, SIGINT and SIGHUP end the worker: running commands may finish, and those that still run when only the
+time to end is left of --drain get TERM and are given back, which uses no attempt.
 
-Exit codes: 0 ended by SIGTERM or SIGINT, 1 other errors, 2 bad arguments, 3 not found, 4 conflict,
+Exit codes: 0 ended by such a signal, 1 other errors, 2 bad arguments, 3 not found, 4 conflict,
 5 denied, 6 the server cannot be reached.
 )";
 
@@ -242,10 +242,15 @@ int run_exec(const CLI::App& exec_options, const Arguments& arguments) {
   struct sigaction interrupt {};
   interrupt.sa_handler = on_interrupt;
   sigaction(SIGINT, &interrupt, nullptr);
+  struct sigaction hangup {};
+  sigaction(SIGHUP, nullptr, &hangup);
+  const bool hangs_up = hangup.sa_handler != SIG_IGN;  // not under nohup
+  if (hangs_up) sigaction(SIGHUP, &interrupt, nullptr);
   print_start(address, worker_options);
   warn_of_missing(arguments.command.front());
   auto ended = worker.run();
   signal(SIGINT, SIG_DFL);
+  if (hangs_up) signal(SIGHUP, SIG_DFL);
   return ended ? kExitOk : fail(exec_options, ended.error());
 }
 
@@ -268,7 +273,8 @@ int main(int argc, char** argv) {
   exec->add_option("--lease-ttl", arguments.lease_ttl,
                    "How long the server waits for a sign of life, 5s to 1h")
       ->capture_default_str();
-  exec->add_option("--drain", arguments.drain, "How long commands may go on after SIGTERM")
+  exec->add_option("--drain", arguments.drain,
+                   "How long after SIGTERM until all have ended, the time after TERM included")
       ->capture_default_str();
   exec->add_option("--server", arguments.server,
                    "HOST:PORT (default: ROTA_ADDRESS, else 127.0.0.1:7500)");

@@ -79,6 +79,9 @@ TEST(Pause, NothingIsGrantedTimersGoOnCallsStayParked) {
   EXPECT_TRUE(reply.queue.paused);
   EXPECT_EQ(reply.queue.pause_note, "maintenance");
   EXPECT_EQ(reply.queue.paused_by, "local");
+  const auto again = h.expect<core::QueueReply>(core::PauseQueue{"q", ""});
+  EXPECT_EQ(again.queue.pause_note, "maintenance") << "a pause without a note says nothing new";
+  EXPECT_EQ(again.queue.version, reply.queue.version);
   const auto call = h.send(poll({"q"}, 60'000));
   h.enqueue(job());
   auto later = job();
@@ -372,6 +375,25 @@ TEST(Explain, RunTimeRetryAndStartDeadline) {
   r = why(h, second);
   EXPECT_EQ(r.reasons.at(0), WhyReason::kRetryWait);
   EXPECT_EQ(r.until_ms, h.wall_ms() + 9'000);
+}
+
+// Who asks for the second in line must not be told to wait when nobody works at all.
+TEST(Explain, InLineWithNobodyThereForAWhileSaysThatToo) {
+  EngineHarness h;
+  h.queue("q");
+  h.enqueue(job());
+  h.take_job("q");
+  h.enqueue(job());
+  const auto second = h.enqueue(job()).key;
+  auto r = why(h, second);
+  EXPECT_EQ(r.reasons.at(0), WhyReason::kAheadInLine);
+  EXPECT_FALSE(has(r, WhyReason::kNobodyAsks)) << "its workers may all be busy";
+  h.advance(5'001);
+  r = why(h, second);
+  EXPECT_EQ(r.reasons.at(0), WhyReason::kAheadInLine);
+  EXPECT_TRUE(has(r, WhyReason::kNobodyAsks));
+  h.expect<core::QueueReply>(core::PauseQueue{"q", "stop"});
+  EXPECT_FALSE(has(why(h, second), WhyReason::kNobodyAsks)) << "a worker would change nothing";
 }
 
 TEST(Explain, RunningFinalAndInLine) {

@@ -208,6 +208,9 @@ TEST(PauseScheduler, TicksAreMissedWithTheReason) {
   const auto paused = h.expect<core::SchedulerReply>(core::PauseScheduler{"s", "month end"});
   EXPECT_TRUE(paused.scheduler.paused);
   EXPECT_EQ(paused.scheduler.pause_note, "month end");
+  const auto again = h.expect<core::SchedulerReply>(core::PauseScheduler{"s", ""});
+  EXPECT_EQ(again.scheduler.pause_note, "month end") << "a pause without a note says nothing new";
+  EXPECT_EQ(again.scheduler.version, paused.scheduler.version);
   h.advance(5'000);
   EXPECT_EQ(fired(h, "s").size(), 2U);
   h.expect<core::SchedulerReply>(core::ResumeScheduler{"s"});
