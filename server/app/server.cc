@@ -46,6 +46,27 @@ Stop disk_full(const base::ServerOptions& options) {
                              .describe()};
 }
 
+// Limits that may be meant so, on a disk of one's own, and are not what the defaults promise.
+void warn_of_small_limits(const base::ServerOptions& options) {
+  const std::int64_t still_to_write =
+      options.store_max_wal_bytes + options.store_write_buffer_bytes * 3 / 2;
+  if (options.store_no_space_bytes < still_to_write) {
+    log::warn("store.no_space_bytes is small",
+              {{"finding", "a disk that fills up may stop the server in the middle of a write; " +
+                               base::format_bytes(still_to_write) +
+                               " may still have to be written: store.max_wal_bytes and one and a "
+                               "half times store.write_buffer_bytes"}});
+  }
+  if (options.store_ballast_bytes != 0 &&
+      options.store_ballast_bytes <= options.store_no_space_bytes) {
+    log::warn("store.ballast_bytes is small",
+              {{"finding",
+                "a server that stopped on a full disk cannot start in the room that it "
+                "gives: store.no_space_bytes is " +
+                    base::format_bytes(options.store_no_space_bytes)}});
+  }
+}
+
 const char* pressure_sentence(core::Pressure pressure) {
   switch (pressure) {
     case core::Pressure::kOk:
@@ -129,6 +150,7 @@ std::optional<Stop> Server::open_store() {
       return Stop{kExitConfig,
                   "configuration: store.low_space_bytes is less than store.no_space_bytes"};
     }
+    warn_of_small_limits(options);
     if (options.accept_loss_after > 0) {
       open.accept_loss_after = static_cast<core::CommitSeq>(options.accept_loss_after);
     }
