@@ -185,14 +185,17 @@ class Model {
     core::CommitSeq named = 0;  // by the answer that is being taken, if it is right
     std::set<JobKey> touched;
     std::map<std::uint64_t, bool> abandoned;  // token: given back in this turn; true when it was
-    std::map<std::string, std::uint64_t> unfinished_before;  // by scheduler
+    // Runs that a command may have met, by scheduler, as they were before the turn: true when one
+    // was unfinished, else it was DEAD.
+    std::map<std::string, std::map<JobKey, bool>> runs_before;
     // What a command of this turn changed after the engine may have acted on it.
     std::map<std::uint32_t, std::vector<model::QueueSettings>> queue_settings;  // before that
     std::map<std::uint32_t, std::uint64_t> deleted;  // SUCCEEDED ones, by queue
     std::set<std::string> dropped;                   // queues
     std::set<std::string> cancel_news;               // sessions whose jobs were asked to stop
-    // Jobs that were BLOCKED, and the runs whose end they waited for.
-    std::map<JobKey, std::set<JobKey>> let_go;
+    // Jobs that were BLOCKED, and after how many events of the turn they were READY at the
+    // earliest.
+    std::map<JobKey, std::size_t> let_go;
     std::set<std::string> edits;   // schedulers that a command changed
     std::set<std::string> pauses;  // schedulers that a command paused
     std::map<std::string, std::vector<model::SchedulerSettings>> settings;  // before that
@@ -247,11 +250,14 @@ class Model {
   bool attempt_ended(const Event& event);
   bool job_final(const Event& event);
   bool removed(const Event& event);
+  // The place among the turn's events, from `first` on, of the one by which the job ends or goes;
+  // their number when there is none.
+  std::size_t end_of(const JobKey& key, std::size_t first) const;
   bool ends_later(const JobKey& key) const;
   bool bring_up(const JobKey& key);
   void silent();
   void promote(Job& job);
-  bool may_unblock(const Job& job);
+  std::optional<std::size_t> may_unblock(const Job& job) const;
   void unblock(Job& job);
   void retire(const JobKey& key);
   void after_turn();
@@ -314,7 +320,7 @@ class Model {
   Scheduler* declared(const std::string& id);
   std::int64_t next_tick_ms(const Scheduler& s) const;
   std::uint64_t unfinished_of(const std::string& id) const;
-  std::set<JobKey> ending_of(const std::string& id);
+  std::vector<std::uint64_t> busy_in_turn(const std::string& id, const JobKey& without = {}) const;
   void edited(const std::string& id, const Scheduler& s);
   void see_runs();
   void see_runs_of(const std::string& id, Scheduler& s);
@@ -324,9 +330,9 @@ class Model {
       const std::string& id, const Scheduler& s, const JobKey& key,
       const std::function<std::string(const model::SchedulerSettings&)>& broken);
   void fired(const std::string& id, Scheduler& s, const model::RunRecord& run,
-             std::uint64_t* busy_lo, std::uint64_t* busy_hi);
+             std::vector<std::uint64_t>* busy);
   void skipped(const std::string& id, const Scheduler& s, const model::RunRecord& run,
-               std::int64_t first_ms, std::uint64_t busy_hi);
+               std::int64_t first_ms, bool ever_busy);
   bool key_is_taken(const std::pair<std::string, std::string>& name, const JobKey& holder) const;
   void judge_key_skips();
   void check_catch_up(const std::string& id, const Scheduler& s, const model::RunRecord& run,
