@@ -31,6 +31,11 @@ Model::Queue* Model::queue(const std::string& name) {
   return it == queues_.end() ? nullptr : &it->second;
 }
 
+const Model::Queue* Model::queue(const std::string& name) const {
+  const auto it = queues_.find(name);
+  return it == queues_.end() ? nullptr : &it->second;
+}
+
 Model::Queue* Model::queue_of(const JobKey& key) {
   for (auto& [name, q] : queues_) {
     if (q.number == key.queue) return &q;
@@ -92,6 +97,11 @@ std::map<std::uint64_t, Model::LiveLease> Model::live_leases() const {
 // those that are old may be; but one that is still stored is known again where a later start looks
 // further back.
 void Model::restarted(std::int64_t now_ms, bool deletions_held) {
+  untold_.clear();  // what was told before is not stored, so all are told again
+  for (const auto& [token, key] : running_) {
+    const Job& job = jobs_.at(key);
+    if (job.cancel_requested) untold_.insert(job.session_id);
+  }
   if (deletions_held) return;
   for (auto& [id, request] : lease_requests_) {
     request.may_be_forgotten =

@@ -83,6 +83,10 @@ class Model {
   // The first thing that should have been deleted a while ago, by age or because there are too many
   // of its kind; empty when there is none.
   std::string kept_too_long(std::int64_t now_ms) const;
+  // Why a lease call that is parked would have to be answered, when the engine is idle: a job that
+  // it may be granted if it has time for one, a cancel that its session was not told of, a queue
+  // that is gone. Empty: it waits rightly.
+  std::string to_be_answered(const core::LeaseJobs& call, bool has_time) const;
   // What is due by `now_ms` and has not happened: run when the engine is idle.
   void judge_due(std::int64_t now_ms);
 
@@ -192,7 +196,6 @@ class Model {
     std::map<std::uint32_t, std::vector<model::QueueSettings>> queue_settings;  // before that
     std::map<std::uint32_t, std::uint64_t> deleted;  // SUCCEEDED ones, by queue
     std::set<std::string> dropped;                   // queues
-    std::set<std::string> cancel_news;               // sessions whose jobs were asked to stop
     // Jobs that were BLOCKED, and after how many events of the turn they were READY at the
     // earliest.
     std::map<JobKey, std::size_t> let_go;
@@ -228,6 +231,7 @@ class Model {
   bool gave_up(const core::Command& command, const core::ReplyBody& reply);
   Job* find(const JobKey& key);
   Queue* queue(const std::string& name);
+  const Queue* queue(const std::string& name) const;
   Queue* queue_of(const JobKey& key);
   // What the engine did by itself it may have done before a command of the turn changed the
   // settings: true when they fit now, or did at some time of the turn.
@@ -291,6 +295,7 @@ class Model {
   void on(const core::Heartbeat& c, const core::ReplyBody& r);
   void on(const core::FinishJobs& c, const core::ReplyBody& r);
   void check_poll(const core::Command& command, const core::LeaseReply& reply);
+  std::vector<std::uint64_t> cancelled_of(const std::string& session_id) const;
   void check_granted(const core::GrantedJob& given, const Job& job);
   void end_attempt(Job& job, model::AttemptOutcome outcome, bool by_finish, std::int64_t at_ms);
   Ends may_retry(Job& job, const core::WorkerOutcome* outcome, bool lost, std::int64_t at_ms);
@@ -361,6 +366,8 @@ class Model {
   std::map<std::string, Queue> queues_;
   std::set<std::uint32_t> queue_numbers_;  // of all times
   std::map<std::uint64_t, Grant> grants_;
+  // Sessions with leases whose cancel was asked for since a lease reply last named all of them.
+  std::set<std::string> untold_;
   std::map<std::pair<std::string, std::string>, Entry> ledger_;  // scope, key
   std::map<RequestName, Request> requests_;
   struct LeaseRequest {         // a lease call that has granted
