@@ -2,6 +2,7 @@
 //
 // Queues: set, pause, resume, delete.
 #include "base/limits.h"
+#include "base/mutation.h"
 #include "core/damage.h"
 #include "core/engine_impl.h"
 #include "core/request_answers.h"
@@ -155,7 +156,7 @@ bool EngineImpl::on(const ResumeQueue& c, const Command& cmd, Lookup&) {
     q->queue.updated_ms = now_.wall_ms;
     ++q->queue.version;
     put_queue(*q);
-    want_match(*q);
+    if (!planted(base::Mistake::kForgetMatchOnResume)) want_match(*q);
   }
   QueueReply r = queue_reply(*q);
   r.changed = changed;

@@ -15,7 +15,8 @@ namespace rota::sim {
 namespace {
 
 constexpr std::uint32_t kRestsUntilTick = 6;  // more than there are schedulers
-constexpr std::int64_t kTickLagMs = 5'000;    // of a server that nothing holds up
+constexpr std::uint32_t kRestsUntilMatch = 3;
+constexpr std::int64_t kTickLagMs = 5'000;  // of a server that nothing holds up
 
 bool is_overdue(const Model::LiveLease& lease, std::int64_t wall_ms) {
   const std::int64_t timeout_ms = lease.timeout_ms == model::kNoTimeout ? 0 : lease.timeout_ms;
@@ -148,6 +149,7 @@ void Checker::applied(const core::Command& command, core::Now now) {
       if (one.request_id == lease->request_id) hear(token);
     }
     leases_.repeat(*lease, now.mono_ms);
+    polls_.applied(command.call, *lease, now.mono_ms);
   }
 }
 
@@ -181,6 +183,7 @@ void Checker::answered_early(const core::Reply& reply, core::Now) {
 void Checker::sealed(SealedTurn& sealed) {
   const std::int64_t mono_ms = sealed.sealed.mono_ms;
   sealed.hold = hold_.sealed();
+  sealed.polls = polls_.sealed(sealed.turn, mono_ms);
   std::uint32_t ended_alone = 0;
   for (const core::JobEvent& event : sealed.turn.events) {
     if (event.token == 0 || event.kind == core::JobEvent::Kind::kGranted) continue;
@@ -212,7 +215,10 @@ void Checker::sealed(SealedTurn& sealed) {
   }
 }
 
-void Checker::durable(core::CommitSeq seq, core::Now now) { leases_.durable(seq, now.mono_ms); }
+void Checker::durable(core::CommitSeq seq, core::Now now) {
+  leases_.durable(seq, now.mono_ms);
+  polls_.durable(now.mono_ms);
+}
 
 void Checker::stalled(std::int64_t gap_ms, core::Stall what) { leases_.stalled(gap_ms, what); }
 
@@ -223,6 +229,7 @@ void Checker::committed(const SealedTurn& sealed) {
         29, "batch " + std::to_string(turn.seq) + " follows batch " + std::to_string(last_seq_));
   }
   last_seq_ = turn.seq;
+  events_ += turn.events.size();
   if (turn.batch) {
     context_.coverage.turn();
     ++turns_since_;
@@ -268,6 +275,8 @@ void Checker::died() {
   calls_.clear();
   behind_.clear();
   leases_.clear();
+  polls_.clear();
+  stuck_.clear();
 }
 
 // At rest the engine has said when it goes on by itself: not after the next thing that is due.
@@ -310,6 +319,31 @@ void Checker::check_ticks(const Rest& rest) {
   behind_ = std::move(behind);
 }
 
+// At rest no lease call is parked that could be answered: beside a READY job that it asks for, for
+// one, whatever it was that made the job READY or opened its gate. Only where the engine is to go
+// on at once it may have done as much as fits into a turn; then the next turns do something.
+void Checker::check_polls(const Rest& rest) {
+  std::map<core::CallId, Stuck> stuck;
+  for (const auto& [call, poll] : polls_.parked()) {
+    const std::string why = polls_.is_over(poll)
+                                ? "its wait is over"
+                                : model_.to_be_answered(poll.call, polls_.has_time(poll));
+    if (why.empty()) continue;
+    Stuck now{events_, 0};
+    if (const auto before = stuck_.find(call);
+        before != stuck_.end() && before->second.events == events_) {
+      now.rests = before->second.rests + 1;
+    }
+    if (!rest.more || now.rests >= kRestsUntilMatch) {
+      context_.verdict.fail(
+          17, "the lease call of " + poll.call.session_id + " stays parked, and " + why);
+      return;
+    }
+    stuck[call] = now;
+  }
+  stuck_ = std::move(stuck);
+}
+
 void Checker::judge_ticks() {
   context_.coverage.ticks_judged();
   for (const Model::DueTick& due : model_.due_ticks(context_.wall_ms() - kTickLagMs)) {
@@ -328,6 +362,7 @@ void Checker::rested(const core::ShardStore& store, const core::Engine& engine, 
   if (std::exchange(rested_turn_, rest.turn) != rest.turn) {
     check_wake(rest);
     check_ticks(rest);
+    check_polls(rest);
   }
   if (turns_since_ >= context_.profile.full_check_every) full_check(store, &engine);
 }

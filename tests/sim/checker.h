@@ -13,6 +13,7 @@
 #include "sim/hold_clock.h"
 #include "sim/lease_clock.h"
 #include "sim/model.h"
+#include "sim/poll_clock.h"
 #include "sim/server.h"
 
 namespace rota::sim {
@@ -25,6 +26,7 @@ class Checker final : public Watcher {
   void told(core::Now now) override { hold_.told(now); }
   void disk_is_full(bool full) override { hold_.disk_is_full(full); }
   void applied(const core::Command& command, core::Now now) override;
+  void dropped(core::CallId call) override { polls_.dropped(call); }
   void answered_early(const core::Reply& reply, core::Now now) override;
   void sealed(SealedTurn& turn) override;
   void durable(core::CommitSeq seq, core::Now now) override;
@@ -65,6 +67,7 @@ class Checker final : public Watcher {
   void check_hold(const SealedTurn& sealed);
   void check_wake(const Rest& rest);
   void check_ticks(const Rest& rest);
+  void check_polls(const Rest& rest);
   void hear(std::uint64_t token);
   void promised(std::uint64_t token);
   void compare_store(const core::ShardStore& store, int invariant);
@@ -74,6 +77,7 @@ class Checker final : public Watcher {
   Model model_;
   LeaseClock leases_;
   HoldClock hold_;
+  PollClock polls_;
   std::map<core::CallId, core::Command> calls_;
   std::map<std::uint64_t, Overdue> overdue_;  // by grant
   core::CommitSeq last_seq_ = 0;
@@ -86,6 +90,14 @@ class Checker final : public Watcher {
     std::uint32_t rests = 0;
   };
   std::map<std::string, Behind> behind_;
+  // Lease calls that could have been answered at the last rest while the engine was to go on at
+  // once, and for how many rests nothing has happened at all.
+  struct Stuck {
+    std::uint64_t events = 0;
+    std::uint32_t rests = 0;
+  };
+  std::map<core::CallId, Stuck> stuck_;
+  std::uint64_t events_ = 0;  // of all turns
 };
 
 }  // namespace rota::sim

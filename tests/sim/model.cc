@@ -31,6 +31,11 @@ Model::Queue* Model::queue(const std::string& name) {
   return it == queues_.end() ? nullptr : &it->second;
 }
 
+const Model::Queue* Model::queue(const std::string& name) const {
+  const auto it = queues_.find(name);
+  return it == queues_.end() ? nullptr : &it->second;
+}
+
 Model::Queue* Model::queue_of(const JobKey& key) {
   for (auto& [name, q] : queues_) {
     if (q.number == key.queue) return &q;
@@ -92,6 +97,11 @@ std::map<std::uint64_t, Model::LiveLease> Model::live_leases() const {
 // those that are old may be; but one that is still stored is known again where a later start looks
 // further back.
 void Model::restarted(std::int64_t now_ms, bool deletions_held) {
+  untold_.clear();  // what was told before is not stored, so all are told again
+  for (const auto& [token, key] : running_) {
+    const Job& job = jobs_.at(key);
+    if (job.cancel_requested) untold_.insert(job.session_id);
+  }
   if (deletions_held) return;
   for (auto& [id, request] : lease_requests_) {
     request.may_be_forgotten =
@@ -126,7 +136,11 @@ void Model::take(const SealedTurn& sealed, const std::map<core::CallId, core::Co
   for (const core::AbandonGrant& abandon : sealed.abandoned) {
     for (const core::LeaseRef& ref : abandon.leases) step_.abandoned.emplace(ref.token, false);
   }
-  for (const auto& [id, s] : schedulers_) step_.unfinished_before[id] = unfinished_of(id);
+  for (const auto& [key, job] : jobs_) {
+    if (!job.scheduler.empty() && (job.unfinished() || job.state == JobState::kDead)) {
+      step_.runs_before[job.scheduler][key] = job.unfinished();
+    }
+  }
   remember_bounded();
   for (const Event& event : turn.events) {
     context_.coverage.hit(event.kind);
@@ -234,10 +248,8 @@ bool Model::granted(const Event& event) {
   if (step_.turn->draining) return broken(17, "the server is being drained");
   // READY only from an event on that comes after this one.
   const auto still_blocked = [&](const Job& one) {
-    const auto awaited = step_.let_go.find(one.key);
-    return awaited != step_.let_go.end() &&
-           std::any_of(awaited->second.begin(), awaited->second.end(),
-                       [&](const JobKey& run) { return run != one.key && ends_later(run); });
+    const auto from = step_.let_go.find(one.key);
+    return from != step_.let_go.end() && from->second >= step_.next_event;
   };
   if (still_blocked(*job)) return broken(26, "other runs of its scheduler are unfinished");
   for (const auto& [key, other] : jobs_) {
@@ -361,20 +373,23 @@ void Model::promote(Job& job) {
   step_.touched.insert(job.key);
 }
 
-// All others of its scheduler have ended, or end in this turn before it.
-bool Model::may_unblock(const Job& job) {
-  std::set<JobKey> ending = ending_of(job.scheduler);
-  ending.insert(job.key);
-  return unfinished_of(job.scheduler) <= ending.size();
+// At some time of the turn no other run of its scheduler was unfinished: after so many events at
+// the earliest.
+std::optional<std::size_t> Model::may_unblock(const Job& job) const {
+  const std::vector<std::uint64_t> busy = busy_in_turn(job.scheduler, job.key);
+  const auto alone = std::find(busy.begin(), busy.end(), 0U);
+  if (alone == busy.end()) return std::nullopt;
+  return static_cast<std::size_t>(alone - busy.begin());
 }
 
 void Model::unblock(Job& job) {
-  if (!may_unblock(job)) {
+  const std::optional<std::size_t> from = may_unblock(job);
+  if (!from) {
     return fail(26,
                 at(job.key) + " waits for other runs of " + job.scheduler + " and was made READY");
   }
   job.state = JobState::kReady;
-  step_.let_go[job.key] = ending_of(job.scheduler);
+  step_.let_go[job.key] = *from;
   step_.touched.insert(job.key);
 }
 
@@ -396,13 +411,18 @@ void Model::retire(const JobKey& key) {
   remove(key);
 }
 
+std::size_t Model::end_of(const JobKey& key, std::size_t first) const {
+  const auto& events = step_.turn->turn.events;
+  const auto end = std::find_if(
+      events.begin() + static_cast<std::ptrdiff_t>(first), events.end(), [&](const Event& e) {
+        return e.key == key && (e.kind == Kind::kFinal || e.kind == Kind::kRemoved);
+      });
+  return static_cast<std::size_t>(end - events.begin());
+}
+
 // It ends in this turn by an event that is not taken yet.
 bool Model::ends_later(const JobKey& key) const {
-  const auto& events = step_.turn->turn.events;
-  return std::any_of(events.begin() + static_cast<std::ptrdiff_t>(step_.next_event), events.end(),
-                     [&](const Event& e) {
-                       return e.key == key && (e.kind == Kind::kFinal || e.kind == Kind::kRemoved);
-                     });
+  return end_of(key, step_.next_event) < step_.turn->turn.events.size();
 }
 
 // One step of what the turn did with the job by itself before a command met it: first what has no

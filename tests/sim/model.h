@@ -83,6 +83,10 @@ class Model {
   // The first thing that should have been deleted a while ago, by age or because there are too many
   // of its kind; empty when there is none.
   std::string kept_too_long(std::int64_t now_ms) const;
+  // Why a lease call that is parked would have to be answered, when the engine is idle: a job that
+  // it may be granted if it has time for one, a cancel that its session was not told of, a queue
+  // that is gone. Empty: it waits rightly.
+  std::string to_be_answered(const core::LeaseJobs& call, bool has_time) const;
   // What is due by `now_ms` and has not happened: run when the engine is idle.
   void judge_due(std::int64_t now_ms);
 
@@ -185,14 +189,16 @@ class Model {
     core::CommitSeq named = 0;  // by the answer that is being taken, if it is right
     std::set<JobKey> touched;
     std::map<std::uint64_t, bool> abandoned;  // token: given back in this turn; true when it was
-    std::map<std::string, std::uint64_t> unfinished_before;  // by scheduler
+    // Runs that a command may have met, by scheduler, as they were before the turn: true when one
+    // was unfinished, else it was DEAD.
+    std::map<std::string, std::map<JobKey, bool>> runs_before;
     // What a command of this turn changed after the engine may have acted on it.
     std::map<std::uint32_t, std::vector<model::QueueSettings>> queue_settings;  // before that
     std::map<std::uint32_t, std::uint64_t> deleted;  // SUCCEEDED ones, by queue
     std::set<std::string> dropped;                   // queues
-    std::set<std::string> cancel_news;               // sessions whose jobs were asked to stop
-    // Jobs that were BLOCKED, and the runs whose end they waited for.
-    std::map<JobKey, std::set<JobKey>> let_go;
+    // Jobs that were BLOCKED, and after how many events of the turn they were READY at the
+    // earliest.
+    std::map<JobKey, std::size_t> let_go;
     std::set<std::string> edits;   // schedulers that a command changed
     std::set<std::string> pauses;  // schedulers that a command paused
     std::map<std::string, std::vector<model::SchedulerSettings>> settings;  // before that
@@ -225,6 +231,7 @@ class Model {
   bool gave_up(const core::Command& command, const core::ReplyBody& reply);
   Job* find(const JobKey& key);
   Queue* queue(const std::string& name);
+  const Queue* queue(const std::string& name) const;
   Queue* queue_of(const JobKey& key);
   // What the engine did by itself it may have done before a command of the turn changed the
   // settings: true when they fit now, or did at some time of the turn.
@@ -247,11 +254,14 @@ class Model {
   bool attempt_ended(const Event& event);
   bool job_final(const Event& event);
   bool removed(const Event& event);
+  // The place among the turn's events, from `first` on, of the one by which the job ends or goes;
+  // their number when there is none.
+  std::size_t end_of(const JobKey& key, std::size_t first) const;
   bool ends_later(const JobKey& key) const;
   bool bring_up(const JobKey& key);
   void silent();
   void promote(Job& job);
-  bool may_unblock(const Job& job);
+  std::optional<std::size_t> may_unblock(const Job& job) const;
   void unblock(Job& job);
   void retire(const JobKey& key);
   void after_turn();
@@ -285,6 +295,7 @@ class Model {
   void on(const core::Heartbeat& c, const core::ReplyBody& r);
   void on(const core::FinishJobs& c, const core::ReplyBody& r);
   void check_poll(const core::Command& command, const core::LeaseReply& reply);
+  std::vector<std::uint64_t> cancelled_of(const std::string& session_id) const;
   void check_granted(const core::GrantedJob& given, const Job& job);
   void end_attempt(Job& job, model::AttemptOutcome outcome, bool by_finish, std::int64_t at_ms);
   Ends may_retry(Job& job, const core::WorkerOutcome* outcome, bool lost, std::int64_t at_ms);
@@ -314,7 +325,7 @@ class Model {
   Scheduler* declared(const std::string& id);
   std::int64_t next_tick_ms(const Scheduler& s) const;
   std::uint64_t unfinished_of(const std::string& id) const;
-  std::set<JobKey> ending_of(const std::string& id);
+  std::vector<std::uint64_t> busy_in_turn(const std::string& id, const JobKey& without = {}) const;
   void edited(const std::string& id, const Scheduler& s);
   void see_runs();
   void see_runs_of(const std::string& id, Scheduler& s);
@@ -324,9 +335,9 @@ class Model {
       const std::string& id, const Scheduler& s, const JobKey& key,
       const std::function<std::string(const model::SchedulerSettings&)>& broken);
   void fired(const std::string& id, Scheduler& s, const model::RunRecord& run,
-             std::uint64_t* busy_lo, std::uint64_t* busy_hi);
+             std::vector<std::uint64_t>* busy);
   void skipped(const std::string& id, const Scheduler& s, const model::RunRecord& run,
-               std::int64_t first_ms, std::uint64_t busy_hi);
+               std::int64_t first_ms, bool ever_busy);
   bool key_is_taken(const std::pair<std::string, std::string>& name, const JobKey& holder) const;
   void judge_key_skips();
   void check_catch_up(const std::string& id, const Scheduler& s, const model::RunRecord& run,
@@ -355,6 +366,8 @@ class Model {
   std::map<std::string, Queue> queues_;
   std::set<std::uint32_t> queue_numbers_;  // of all times
   std::map<std::uint64_t, Grant> grants_;
+  // Sessions with leases whose cancel was asked for since a lease reply last named all of them.
+  std::set<std::string> untold_;
   std::map<std::pair<std::string, std::string>, Entry> ledger_;  // scope, key
   std::map<RequestName, Request> requests_;
   struct LeaseRequest {         // a lease call that has granted

@@ -350,7 +350,7 @@ void Model::on(const core::CancelJob& c, const core::ReplyBody& r) {
   step_.touched.insert(c.key);
   if (job->state == JobState::kRunning) {
     if (std::exchange(job->cancel_requested, true)) return;
-    step_.cancel_news.insert(job->session_id);
+    untold_.insert(job->session_id);
     expect(Kind::kChanged, c.key, [](const Event& e) { return e.state == JobState::kRunning; });
     return;
   }

@@ -76,6 +76,7 @@ void Model::on(const core::LeaseJobs& c, const core::ReplyBody& r) {
     return fail(6, "a repeated lease call was answered with other leases than it has");
   }
   grant->adopted = true;
+  untold_.erase(c.session_id);
   for (const core::GrantedJob& job : reply.jobs) {
     check_granted(job, jobs_.at(running_.at(job.token)));
   }
@@ -93,6 +94,40 @@ void Model::check_granted(const core::GrantedJob& given, const Job& job) {
   if (!same) fail(6, at(job.key) + " is described wrongly to its worker");
 }
 
+// Of its live leases those whose cancel was asked for, sorted.
+std::vector<std::uint64_t> Model::cancelled_of(const std::string& session_id) const {
+  std::vector<std::uint64_t> out;
+  for (const auto& [token, key] : running_) {
+    const Job& job = jobs_.at(key);
+    if (job.session_id == session_id && job.cancel_requested) out.push_back(token);
+  }
+  return out;
+}
+
+std::string Model::to_be_answered(const core::LeaseJobs& call, bool has_time) const {
+  if (untold_.contains(call.session_id) && !cancelled_of(call.session_id).empty()) {
+    return "a cancel is not told to it";
+  }
+  for (const std::string& name : call.queues) {
+    const Queue* q = queue(name);
+    if (q == nullptr) return name + " is gone";
+    const auto& limit = q->settings.concurrency_limit;
+    if (!has_time || q->paused || (limit && count(q->number, JobState::kRunning) >= *limit)) {
+      continue;
+    }
+    std::uint64_t barrier = 0;
+    for (const auto& [number, purge] : purges_) {
+      if (!purge.done && purge.queue == q->number) barrier = std::max(barrier, purge.barrier);
+    }
+    const auto ready = std::find_if(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
+      return entry.first.queue == q->number && entry.second.state == JobState::kReady &&
+             entry.second.waiting_seq >= barrier;
+    });
+    if (ready != jobs_.end()) return at(ready->first) + " of " + name + " is READY";
+  }
+  return {};
+}
+
 // A call that was parked, or was answered at the end of its turn.
 void Model::check_poll(const core::Command& command, const core::LeaseReply& reply) {
   const auto& c = std::get<core::LeaseJobs>(command.body);
@@ -101,11 +136,7 @@ void Model::check_poll(const core::Command& command, const core::LeaseReply& rep
     fail(invariant, "the lease call of " + c.session_id + ": " + why);
   };
   if (reply.jobs.size() > c.max_jobs) return broken(19, "more jobs than it has slots");
-  std::vector<std::uint64_t> cancelled;
-  for (const auto& [token, key] : running_) {
-    const Job& job = jobs_.at(key);
-    if (job.session_id == c.session_id && job.cancel_requested) cancelled.push_back(token);
-  }
+  const std::vector<std::uint64_t> cancelled = cancelled_of(c.session_id);
   std::vector<std::uint64_t> told = reply.cancel_tokens;
   std::sort(told.begin(), told.end());
   // At the deletion of one of its queues it is answered at once, and the next call is told of it.
@@ -115,6 +146,10 @@ void Model::check_poll(const core::Command& command, const core::LeaseReply& rep
   if (told != cancelled && c.caller_deadline_mono_ms == INT64_MAX && !turn.draining &&
       !queue_gone) {
     return broken(11, "the cancelled leases it is told of are wrong");
+  }
+  const bool news = untold_.contains(c.session_id) && !cancelled.empty();
+  if (std::includes(told.begin(), told.end(), cancelled.begin(), cancelled.end())) {
+    untold_.erase(c.session_id);
   }
   if (!reply.jobs.empty()) {
     if (reply.lease_ttl_ms != c.lease_ttl_ms) return broken(12, "another ttl than it asked for");
@@ -149,12 +184,12 @@ void Model::check_poll(const core::Command& command, const core::LeaseReply& rep
     grants_[reply.jobs.front().token] = std::move(grant);
     return;
   }
-  // Empty is not idle: a call that does not wait is answered empty only if nothing can be granted,
-  // or to tell of a cancel at once, even when the job has ended by then.
-  if (turn.draining || c.wait_ms != 0 || c.caller_deadline_mono_ms != INT64_MAX ||
-      !cancelled.empty() || step_.cancel_news.contains(c.session_id) || queue_gone) {
-    return;
-  }
+  // Empty is not idle: not before its wait is over, and if it does not wait, only when nothing can
+  // be granted; or to tell of a cancel at once.
+  const PollClock::End& end = turn.polls.at(command.call);
+  if (turn.draining || news || queue_gone || end.too_late) return;
+  if (!end.over) return broken(17, "answered empty before its wait was over");
+  if (c.wait_ms != 0) return;
   for (const std::string& name : c.queues) {
     const Queue* q = queue(name);
     const auto& limit = q->settings.concurrency_limit;

@@ -70,12 +70,26 @@ std::uint64_t Model::unfinished_of(const std::string& id) const {
   }));
 }
 
-// Unfinished runs of it that end in this turn by events that are not taken yet: what has no event
-// may have come before that, or after.
-std::set<JobKey> Model::ending_of(const std::string& id) {
-  std::set<JobKey> out;
-  for (const auto& [key, job] : jobs_) {
-    if (job.unfinished() && job.scheduler == id && ends_later(key)) out.insert(key);
+// How many runs of it, `without` one, were unfinished before each event of the turn, and after the
+// last: what has no event came at one of these times. A run that was DEAD is unfinished again once
+// it is redriven. Those that the turn made are not among them.
+std::vector<std::uint64_t> Model::busy_in_turn(const std::string& id, const JobKey& without) const {
+  const auto known = step_.runs_before.find(id);
+  const std::map<JobKey, bool> none;
+  const std::map<JobKey, bool>& runs = known == step_.runs_before.end() ? none : known->second;
+  std::set<JobKey> open;
+  for (const auto& [key, unfinished] : runs) {
+    if (unfinished && key != without) open.insert(key);
+  }
+  std::vector<std::uint64_t> out{open.size()};
+  for (const Event& event : step_.turn->turn.events) {
+    if (event.kind == Kind::kFinal || event.kind == Kind::kRemoved) {
+      open.erase(event.key);
+    } else if (event.kind == Kind::kChanged && event.state == JobState::kReady &&
+               event.key != without && runs.contains(event.key)) {
+      open.insert(event.key);
+    }
+    out.push_back(open.size());
   }
   return out;
 }
@@ -282,9 +296,7 @@ void Model::see_runs_of(const std::string& id, Scheduler& s) {
   if (s.paused && !news.empty() && !was_edited && !step_.pauses.contains(id)) {
     return fail(24, id + " is paused and ticks");
   }
-  const std::uint64_t unfinished = unfinished_of(id);
-  std::uint64_t busy_lo = unfinished - ending_of(id).size();
-  std::uint64_t busy_hi = std::max(unfinished, step_.unfinished_before[id]);
+  std::vector<std::uint64_t> busy = busy_in_turn(id);
   std::int64_t from = s.cursor_ms;
   for (News& one : news) {
     const model::RunRecord& run = one.run;
@@ -313,9 +325,9 @@ void Model::see_runs_of(const std::string& id, Scheduler& s) {
       from = run.last_nominal_ms;
     }
     if (run.outcome == model::RunOutcome::kFired) {
-      fired(id, s, run, &busy_lo, &busy_hi);
+      fired(id, s, run, &busy);
     } else {
-      skipped(id, s, run, one.first_ms, busy_hi);
+      skipped(id, s, run, one.first_ms, *std::max_element(busy.begin(), busy.end()) > 0);
     }
     if (!was_edited && ok()) check_catch_up(id, s, run, one.first_ms);
     if (!ok()) return;
@@ -365,8 +377,9 @@ const model::SchedulerSettings* Model::settings_of_run(
   return found;
 }
 
+// `busy`: as busy_in_turn(), with the runs that earlier ticks of the turn have made.
 void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& run,
-                  std::uint64_t* busy_lo, std::uint64_t* busy_hi) {
+                  std::vector<std::uint64_t>* busy) {
   if (!s.fired.insert({run.generation, run.first_nominal_ms}).second) {
     return fail(23, id + " fired twice for " + std::to_string(run.first_nominal_ms));
   }
@@ -377,13 +390,16 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
     if (!model::decode(*stored, &side)) return fail(2, "a side record is damaged");
     waits = side.claim == model::Claim::kBlocked;
   }
+  const auto [least, most] = std::minmax_element(busy->begin(), busy->end());
+  const std::uint64_t busy_lo = *least;
+  const std::uint64_t busy_hi = *most;
   const auto overlap_broken = [&](const model::SchedulerSettings& settings) -> std::string {
-    if (settings.overlap == model::Overlap::kSkip && *busy_lo > 0) {
-      return "fired while " + std::to_string(*busy_lo) + " runs of it are unfinished";
+    if (settings.overlap == model::Overlap::kSkip && busy_lo > 0) {
+      return "fired while " + std::to_string(busy_lo) + " runs of it are unfinished";
     }
     const bool wait_one = settings.overlap == model::Overlap::kWaitOne;
-    if (wait_one && *busy_lo > 0 && !waits) return "does not wait";
-    return waits && !(wait_one && *busy_hi > 0) ? "waits for nobody" : "";
+    if (wait_one && busy_lo > 0 && !waits) return "does not wait";
+    return waits && !(wait_one && busy_hi > 0) ? "waits for nobody" : "";
   };
   const model::SchedulerSettings* settings = settings_of_run(id, s, key, overlap_broken);
   if (settings == nullptr || jobs_.contains(key) || gone_.contains(key) || run.count != 1) {
@@ -407,10 +423,9 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
   job.nominal_ms = run.first_nominal_ms;
   job.waiting_seq = step_.turn->turn.seq;
   job.state = waits ? JobState::kBlocked : JobState::kReady;
-  const std::set<JobKey> ending = ending_of(id);
   if (waits && std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
         return entry.second.scheduler == id && entry.second.state == JobState::kBlocked &&
-               !ending.contains(entry.first);
+               !ends_later(entry.first);
       })) {
     return fail(26, "a second run of " + id + " waits");
   }
@@ -435,14 +450,15 @@ void Model::fired(const std::string& id, Scheduler& s, const model::RunRecord& r
   step_.taken.insert(q->name);
   ++q->created;
   q->next_seq = std::max(q->next_seq, key.seq + 1);
-  ++*busy_lo;
-  ++*busy_hi;
+  // Whatever ticks after it sees it, until it ends.
+  const std::size_t end = end_of(key, 0);
+  for (std::size_t i = 0; i < busy->size() && i <= end; ++i) ++(*busy)[i];
   step_.touched.insert(key);
   jobs_.emplace(key, std::move(job));
 }
 
 void Model::skipped(const std::string& id, const Scheduler& s, const model::RunRecord& run,
-                    std::int64_t first_ms, std::uint64_t busy_hi) {
+                    std::int64_t first_ms, bool ever_busy) {
   if (run.reason == "BUSINESS_KEY_EXISTS") {  // judged when all ticks of the turn are known
     for (std::int64_t at = first_ms; at <= run.last_nominal_ms;
          at = Ticks(s.settings.spec).after(at)) {
@@ -459,11 +475,11 @@ void Model::skipped(const std::string& id, const Scheduler& s, const model::RunR
   }
   const auto allowed = [&](const model::SchedulerSettings& settings) {
     if (run.reason == "PREVIOUS_RUN_UNFINISHED") {
-      return settings.overlap == model::Overlap::kSkip && busy_hi > 0;
+      return settings.overlap == model::Overlap::kSkip && ever_busy;
     }
     if (run.reason == "WAITING_RUN_EXISTS") {
       // The waiting run itself is unfinished, and may be the only one until it is let go.
-      return settings.overlap == model::Overlap::kWaitOne && busy_hi > 0;
+      return settings.overlap == model::Overlap::kWaitOne && ever_busy;
     }
     const Queue* q = queue(settings.job.queue);
     return run.reason == "QUEUE_FULL" && q != nullptr &&

@@ -224,6 +224,7 @@ bool Server::forget(CallId call) {
   }
   it->second.gone = true;
   engine_->drop_call(call);
+  watcher_.dropped(call);
   touched_ = true;
   return true;
 }
@@ -404,6 +405,7 @@ void Server::apply(Incoming incoming) {
     calls_.emplace(command.call, std::move(call));
   }
   watcher_.applied(command, context_.now());
+  if (tamper_command_) tamper_command_(command);
   engine_->apply(std::move(command), tell());
 }
 

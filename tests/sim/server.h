@@ -19,6 +19,7 @@
 #include "core/engine.h"
 #include "sim/context.h"
 #include "sim/hold_clock.h"
+#include "sim/poll_clock.h"
 #include "store/memory_store.h"
 
 namespace rota::sim {
@@ -37,7 +38,8 @@ struct SealedTurn {
     bool at_cap = false;  // the attempt timeout ends it, not the lease
     bool vague = false;   // or it is the other: since the last start that is not known exactly
   };
-  std::map<std::uint64_t, Left> left;  // by token
+  std::map<std::uint64_t, Left> left;            // by token
+  std::map<core::CallId, PollClock::End> polls;  // lease calls that are answered in it
   bool draining = false;
   HoldClock::Turn hold;
 };
@@ -61,6 +63,8 @@ class Watcher {
   virtual void told(core::Now now) = 0;
   virtual void disk_is_full(bool full) = 0;
   virtual void applied(const core::Command& command, core::Now now) = 0;
+  // The engine is told that nobody waits for this lease call any more.
+  virtual void dropped(core::CallId call) = 0;
   virtual void answered_early(const core::Reply& reply, core::Now now) = 0;
   virtual void sealed(SealedTurn& turn) = 0;
   virtual void durable(core::CommitSeq seq, core::Now now) = 0;
@@ -104,8 +108,10 @@ class Server {
 
   Server(Context& context, Watcher& watcher, Rng rng);
 
-  // Changes what the engine says, for tests of the simulator itself.
+  // Changes what the engine says, or what it is told behind the watcher's back, for tests of the
+  // simulator itself.
   void tamper(std::function<void(core::Turn&)> with) { tamper_ = std::move(with); }
+  void tamper(std::function<void(core::Command&)> with) { tamper_command_ = std::move(with); }
 
   void boot();
   bool up() const { return up_; }
@@ -173,6 +179,7 @@ class Server {
   Watcher& watcher_;
   Rng rng_;
   std::function<void(core::Turn&)> tamper_;
+  std::function<void(core::Command&)> tamper_command_;
   NoZones zones_;
   std::shared_ptr<store::MemoryDisk> disk_;
   SimDisk executor_;

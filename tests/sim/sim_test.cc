@@ -228,6 +228,17 @@ std::function<void(core::Turn&)> change_reply(Change change) {
   };
 }
 
+// The engine is told something else about lease calls that wait.
+template <class Change>
+Tamper change_waiting_call(Change change) {
+  Tamper tamper;
+  tamper.command = [change](core::Command& command) {
+    auto* call = std::get_if<core::LeaseJobs>(&command.body);
+    if (call != nullptr && call->wait_ms > 0) change(*call);
+  };
+  return tamper;
+}
+
 // Ticks that were skipped because their scheduler is busy have another reason, where the settings
 // do not speak against it: a template with a business key, a queue with a max_waiting.
 std::function<void(core::Turn&)> skip_ticks(const std::string& reason) {
@@ -285,6 +296,8 @@ std::function<void(core::Turn&)> skip_ticks(const std::string& reason) {
 struct Planted {
   const char* name;
   Tamper tamper;
+  // In what is reported, where another check might find it too.
+  const char* says = "";
 };
 
 std::vector<Planted> planted() {
@@ -345,6 +358,17 @@ std::vector<Planted> planted() {
       {"StopsTicking", {{}, true}},
       // And would be believed if only its word counted.
       {"StopsTickingAndSaysThatItGoesOn", {[](core::Turn& turn) { turn.more = true; }, true}},
+      // Beside a READY job of the queue that the engine knows nothing of.
+      {"LeavesALeaseCallParked", change_waiting_call([](core::LeaseJobs& call) {
+         call.queues.erase(call.queues.begin() + 1, call.queues.end());
+       }),
+       "is READY"},
+      {"AnswersALeaseCallEmptyAtOnce",
+       change_waiting_call([](core::LeaseJobs& call) { call.wait_ms = 0; }),
+       "answered empty before its wait was over"},
+      {"LetsALeaseCallWaitTooLong",
+       change_waiting_call([](core::LeaseJobs& call) { call.wait_ms += base::kMinuteMs; }),
+       "stays parked, and its wait is over"},
       {"SkipsATickForAKeyThatIsFree", skip_ticks("BUSINESS_KEY_EXISTS")},
       {"SkipsATickForAQueueThatIsNotFull", skip_ticks("QUEUE_FULL")},
   };
@@ -358,6 +382,7 @@ TEST_P(SimFinds, WhatIsPlanted) {
     const RunResult result = run_once(short_profile(seed), false, fault.tamper);
     if (!result.violation) continue;
     EXPECT_GT(result.violation->invariant, 0) << result.violation->text;
+    EXPECT_NE(result.violation->text.find(fault.says), std::string::npos) << result.violation->text;
     // It is the planted fault that was found, not another one.
     ASSERT_FALSE(run_once(short_profile(seed), false).violation);
     RecordProperty("seed", static_cast<int>(seed));

@@ -27,19 +27,21 @@ struct RunResult {
   Coverage coverage;
 };
 
-// For tests of the simulator itself: what the engine says is changed, or it does not tick.
+// For tests of the simulator itself: what the engine says or is told is changed, or it does not
+// tick.
 struct Tamper {
   std::function<void(core::Turn&)> turn;
   bool no_ticks = false;
+  std::function<void(core::Command&)> command = {};
 };
 
 class World {
  public:
   World(const Profile& profile, bool print);
 
-  // Changes what the engine says, for tests of the simulator itself.
   void tamper(const Tamper& with) {
     if (with.turn) server_.tamper(with.turn);
+    if (with.command) server_.tamper(with.command);
     if (with.no_ticks) server_.stop_ticks();
   }
   RunResult run();
