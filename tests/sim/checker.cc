@@ -323,11 +323,13 @@ void Checker::check_ticks(const Rest& rest) {
 // one, whatever it was that made the job READY or opened its gate. Only where the engine is to go
 // on at once it may have done as much as fits into a turn; then the next turns do something.
 void Checker::check_polls(const Rest& rest) {
+  if (polls_.parked().empty()) return stuck_.clear();
+  const std::map<std::string, JobKey> grantable = model_.grantable();
   std::map<core::CallId, Stuck> stuck;
   for (const auto& [call, poll] : polls_.parked()) {
-    const std::string why = polls_.is_over(poll)
-                                ? "its wait is over"
-                                : model_.to_be_answered(poll.call, polls_.has_time(poll));
+    const std::string why =
+        polls_.is_over(poll) ? "its wait is over"
+                             : model_.to_be_answered(poll.call, polls_.has_time(poll), grantable);
     if (why.empty()) continue;
     Stuck now{events_, 0};
     if (const auto before = stuck_.find(call);

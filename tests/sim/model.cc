@@ -31,11 +31,6 @@ Model::Queue* Model::queue(const std::string& name) {
   return it == queues_.end() ? nullptr : &it->second;
 }
 
-const Model::Queue* Model::queue(const std::string& name) const {
-  const auto it = queues_.find(name);
-  return it == queues_.end() ? nullptr : &it->second;
-}
-
 Model::Queue* Model::queue_of(const JobKey& key) {
   for (auto& [name, q] : queues_) {
     if (q.number == key.queue) return &q;

@@ -83,10 +83,13 @@ class Model {
   // The first thing that should have been deleted a while ago, by age or because there are too many
   // of its kind; empty when there is none.
   std::string kept_too_long(std::int64_t now_ms) const;
-  // Why a lease call that is parked would have to be answered, when the engine is idle: a job that
-  // it may be granted if it has time for one, a cancel that its session was not told of, a queue
-  // that is gone. Empty: it waits rightly.
-  std::string to_be_answered(const core::LeaseJobs& call, bool has_time) const;
+  // By queue, a job that is to be granted to whoever asks for it: READY, and the gates are open.
+  std::map<std::string, JobKey> grantable() const;
+  // Why a lease call that is parked would have to be answered, when the engine is idle: a job of
+  // `grantable` if it has time for a grant, a cancel that its session was not told of, a queue that
+  // is gone. Empty: it waits rightly.
+  std::string to_be_answered(const core::LeaseJobs& call, bool has_time,
+                             const std::map<std::string, JobKey>& grantable) const;
   // What is due by `now_ms` and has not happened: run when the engine is idle.
   void judge_due(std::int64_t now_ms);
 
@@ -231,7 +234,6 @@ class Model {
   bool gave_up(const core::Command& command, const core::ReplyBody& reply);
   Job* find(const JobKey& key);
   Queue* queue(const std::string& name);
-  const Queue* queue(const std::string& name) const;
   Queue* queue_of(const JobKey& key);
   // What the engine did by itself it may have done before a command of the turn changed the
   // settings: true when they fit now, or did at some time of the turn.

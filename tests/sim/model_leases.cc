@@ -104,26 +104,40 @@ std::vector<std::uint64_t> Model::cancelled_of(const std::string& session_id) co
   return out;
 }
 
-std::string Model::to_be_answered(const core::LeaseJobs& call, bool has_time) const {
+std::map<std::string, JobKey> Model::grantable() const {
+  std::map<std::uint32_t, std::uint64_t> running;
+  for (const auto& [token, key] : running_) ++running[key.queue];
+  std::map<std::uint32_t, std::uint64_t> barriers;  // what a purge is to remove
+  for (const auto& [number, purge] : purges_) {
+    if (!purge.done) barriers[purge.queue] = std::max(barriers[purge.queue], purge.barrier);
+  }
+  std::map<std::string, JobKey> out;
+  for (const auto& [name, q] : queues_) {
+    const auto& limit = q.settings.concurrency_limit;
+    if (q.paused || (limit && running[q.number] >= *limit)) continue;
+    for (auto it = jobs_.lower_bound({q.number, 255, 0});
+         it != jobs_.end() && it->first.queue == q.number; ++it) {
+      if (it->second.state != JobState::kReady || it->second.waiting_seq < barriers[q.number]) {
+        continue;
+      }
+      out.emplace(name, it->first);
+      break;
+    }
+  }
+  return out;
+}
+
+std::string Model::to_be_answered(const core::LeaseJobs& call, bool has_time,
+                                  const std::map<std::string, JobKey>& grantable) const {
   if (untold_.contains(call.session_id) && !cancelled_of(call.session_id).empty()) {
     return "a cancel is not told to it";
   }
   for (const std::string& name : call.queues) {
-    const Queue* q = queue(name);
-    if (q == nullptr) return name + " is gone";
-    const auto& limit = q->settings.concurrency_limit;
-    if (!has_time || q->paused || (limit && count(q->number, JobState::kRunning) >= *limit)) {
-      continue;
+    if (!queues_.contains(name)) return name + " is gone";
+    const auto ready = grantable.find(name);
+    if (has_time && ready != grantable.end()) {
+      return at(ready->second) + " of " + name + " is READY";
     }
-    std::uint64_t barrier = 0;
-    for (const auto& [number, purge] : purges_) {
-      if (!purge.done && purge.queue == q->number) barrier = std::max(barrier, purge.barrier);
-    }
-    const auto ready = std::find_if(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
-      return entry.first.queue == q->number && entry.second.state == JobState::kReady &&
-             entry.second.waiting_seq >= barrier;
-    });
-    if (ready != jobs_.end()) return at(ready->first) + " of " + name + " is READY";
   }
   return {};
 }
