@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands over real gRPC, against a server that the test steers.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
 #include <thread>
@@ -12,8 +14,31 @@
 namespace rota::cli {
 namespace {
 
+using std::chrono::milliseconds;
 using test::FakeServer;
 using test::Trouble;
+
+// Standard input holds `text`, at most as much as a pipe takes, while this lives.
+class StandardInput {
+ public:
+  explicit StandardInput(const std::string& text) : before_(dup(STDIN_FILENO)) {
+    int ends[2];
+    EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    EXPECT_EQ(write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    close(ends[1]);
+    EXPECT_EQ(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+    close(ends[0]);
+  }
+  StandardInput(const StandardInput&) = delete;
+  StandardInput& operator=(const StandardInput&) = delete;
+  ~StandardInput() {
+    dup2(before_, STDIN_FILENO);
+    close(before_);
+  }
+
+ private:
+  int before_;
+};
 
 TEST(CliCalls, EnqueuesAJobWithAllItsFields) {
   FakeServer server;
@@ -90,6 +115,38 @@ TEST(CliCalls, ErrorsOfTheServerDecideTheExitCode) {
             std::string::npos)
       << ran.err;
   EXPECT_NE(ran.err.find("--request-id " + server.enqueues.back().request_id()), std::string::npos);
+}
+
+TEST(CliCalls, ACallOfJsonLinesHasTheTimeoutOfAnyOther) {
+  FakeServer server;
+  const auto time_left = [&](std::vector<std::string> more) {
+    const StandardInput input("{\"queue\": \"q\", \"kind\": \"k\"}\n");
+    std::vector<std::string> words = {"job", "enqueue", "-", "--server", server.address()};
+    words.insert(words.end(), more.begin(), more.end());
+    server.bulk_time_left.clear();
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(server.bulk_time_left.size(), 1U);
+    return server.bulk_time_left.empty() ? milliseconds(0) : server.bulk_time_left[0];
+  };
+  // What is gone by the time that the call arrives depends on how busy this machine is.
+  const milliseconds by_default = time_left({});
+  EXPECT_LE(by_default, milliseconds(10'100)) << "as --help says";
+  EXPECT_GT(by_default, milliseconds(4'000));
+  EXPECT_LE(time_left({"--timeout", "3s"}), milliseconds(3'100));
+  EXPECT_GT(time_left({"--timeout", "5m"}), milliseconds(60'000));
+  EXPECT_GT(time_left({"--wait-for-server", "5m"}), milliseconds(60'000));
+}
+
+TEST(CliCalls, JsonLinesThatAServerHasNoRoomForAreRefusedInTime) {
+  FakeServer server;
+  server.always("BulkEnqueueJobs", Trouble::kBusy);
+  const StandardInput input("{\"queue\": \"q\", \"kind\": \"k\"}\n");
+  const Ran ran = run({"job", "enqueue", "-", "--server", server.address(), "--timeout", "1s"});
+  EXPECT_EQ(ran.code, 6);
+  EXPECT_NE(ran.out.find("\"reason\": \"OVERLOADED\""), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("mayHaveHappened"), std::string::npos) << "it was refused: " << ran.out;
+  EXPECT_NE(ran.err.find("0 jobs accepted, 1 refused"), std::string::npos) << ran.err;
 }
 
 TEST(CliCalls, ADeleteWhoseAnswerWasLostIsDone) {
