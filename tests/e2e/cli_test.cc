@@ -62,6 +62,43 @@ TEST_F(CliTest, DeadJobsAreListedAndRedrivenThroughAPipe) {
   EXPECT_EQ(rota("queue delete work --yes").code, 0);
 }
 
+TEST_F(CliTest, AnswersToSeveralIdsTellWhichIsWhich) {
+  start();
+  ASSERT_EQ(rota("queue set work --max-attempts 1").code, 0);
+  const std::string dead = enqueue("dead");
+  const auto leased = lease({});
+  ASSERT_EQ(leased.jobs_size(), 1);
+  finish(failure("session-1", leased.jobs(0)));
+  const std::string ready = enqueue("ready");
+  const auto ask = [&](const std::string& verb, int code) {
+    const std::string words = "job " + verb + " " + dead + " nothinghere " + ready;
+    const Said said = rota(words + " -o json");
+    EXPECT_EQ(said.code, code) << words << ": " << said.err;
+    const json all = json::parse(said.out);
+    EXPECT_EQ(all.size(), 3U) << said.out;
+    EXPECT_EQ(all[0]["id"], dead) << said.out;
+    EXPECT_EQ(all[1]["id"], "nothinghere") << said.out;
+    EXPECT_EQ(all[1]["error"]["reason"], "JOB_NOT_FOUND") << said.out;
+    EXPECT_FALSE(contains(all[1]["error"]["message"].get<std::string>(), "(nothinghere)"));
+    EXPECT_EQ(all[2]["id"], ready) << said.out;
+    return all;
+  };
+  EXPECT_EQ(ask("get", 3)[0]["job"]["state"], "JOB_STATE_DEAD");
+  EXPECT_EQ(ask("explain", 3)[2]["explanation"]["jobId"], ready);
+  const json waited = ask("wait --at-most 0s", 7);
+  EXPECT_EQ(waited[0]["finished"], true);
+  EXPECT_EQ(waited[2]["finished"], false);
+  const json redriven = ask("redrive", 3);
+  EXPECT_EQ(redriven[0]["state"], "JOB_STATE_READY");
+  EXPECT_EQ(redriven[2]["error"]["reason"], "NOT_DEAD");
+  EXPECT_FALSE(redriven[0].contains("error"));
+  EXPECT_EQ(ask("delete --yes", 4)[2]["error"]["reason"], "NOT_FINAL");
+  EXPECT_EQ(ask("cancel --yes", 3)[2]["state"], "JOB_STATE_CANCELLED");
+  const json deleted = ask("delete --yes", 3);
+  EXPECT_FALSE(deleted[0].contains("error"));
+  EXPECT_TRUE(deleted[0].contains("commitSeq"));
+}
+
 TEST_F(CliTest, JsonLinesHaveAnOutcomeEach) {
   start();
   make_queue("work");

@@ -287,15 +287,10 @@ void BulkEnqueue::render_error(const Error& error, std::int64_t line, Fate fate)
      : fate == Fate::kUnsent ? summary_.unsent
                              : summary_.refused);
   if (summary_.code == kExitOk) summary_.code = exit_code(error);
-  const bool unknown = fate == Fate::kUnknown;
-  text_ +=
-      fmt::format("{{\"line\": {}, \"error\": {{\"reason\": {}, \"field\": {}, \"message\": {}",
-                  line, json_string(error.reason), json_string(error.field),
-                  json_string(error.message + (unknown ? "; the job may have been created" : "")));
-  if (unknown) {
-    text_ += ", \"mayHaveHappened\": true, \"requestId\": " + json_string(error.request_id);
-  }
-  text_ += "}}\n";
+  Error shown = error;
+  shown.may_have_happened = fate == Fate::kUnknown;
+  if (shown.may_have_happened) shown.message += "; the job may have been created";
+  text_ += fmt::format("{{\"line\": {}, \"error\": {}}}\n", line, json_error(shown));
 }
 
 void BulkEnqueue::render(Batch& batch, std::FILE* out) {

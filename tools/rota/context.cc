@@ -93,7 +93,7 @@ internal::CallOptions Context::call(Millis extra) const {
   return options;
 }
 
-int Context::fail(const Error& error) {
+Error Context::in_words_of_command(const Error& error) const {
   Error shown = error;
   drop_repeated_field(&shown);
   if (flag_of) {
@@ -105,7 +105,11 @@ int Context::fail(const Error& error) {
     if (named || flag != field) shown.field = flag;
     if (flag_of("request_id") == "request_id") shown.request_id.clear();  // no way to give it
   }
-  out.error(shown);
+  return shown;
+}
+
+int Context::fail(const Error& error) {
+  out.error(in_words_of_command(error));
   return exit_code(error);
 }
 

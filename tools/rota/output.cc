@@ -98,8 +98,19 @@ std::string json_string(std::string_view text) {
   return out;
 }
 
+std::string json_error(const Error& error) {
+  std::string text =
+      fmt::format("{{\"reason\": {}, \"field\": {}, \"message\": {}", json_string(error.reason),
+                  json_string(error.field), json_string(error.message));
+  if (error.may_have_happened) {
+    text += ", \"mayHaveHappened\": true";
+    if (!error.request_id.empty()) text += ", \"requestId\": " + json_string(error.request_id);
+  }
+  return text + "}";
+}
+
 void Output::show(const google::protobuf::Message& response, std::string_view name,
-                  const std::function<std::string()>& table) {
+                  const std::function<std::string()>& table, std::string_view id) {
   switch (form) {
     case Form::kTable:
       write(table());
@@ -108,16 +119,30 @@ void Output::show(const google::protobuf::Message& response, std::string_view na
       if (!name.empty()) write(std::string(name) + "\n");
       break;
     case Form::kJsonl:
-      write(to_json(response, false) + "\n");
-      break;
-    case Form::kJson:
-      if (in_array_) {
-        write(first_in_array_ ? "" : ",\n");
-        first_in_array_ = false;
+    case Form::kJson: {
+      const bool pretty = form == Form::kJson;
+      std::string object = to_json(response, pretty);
+      if (!id.empty()) {
+        object.insert(1, (pretty ? "\n \"id\": " : "\"id\":") + json_string(id) +
+                             (object == "{}" ? "" : ","));
       }
-      write(to_json(response, true) + (in_array_ ? "" : "\n"));
+      write_object(object);
       break;
+    }
   }
+}
+
+void Output::show_refused(std::string_view id, const Error& error) {
+  if (!is_json()) return;
+  write_object("{\"id\": " + json_string(id) + ", \"error\": " + json_error(error) + "}");
+}
+
+void Output::write_object(const std::string& object) {
+  if (in_array_) {
+    write(first_in_array_ ? "" : ",\n");
+    first_in_array_ = false;
+  }
+  write(object + (in_array_ ? "" : "\n"));
 }
 
 void Output::begin_many() {
