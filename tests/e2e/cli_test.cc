@@ -143,6 +143,9 @@ TEST_F(CliTest, SchedulersSayWhatTheyDecided) {
   EXPECT_EQ(rota_json("scheduler list")["schedulers"].size(), 1U);
   EXPECT_TRUE(contains(rota("scheduler pause invoices/daily --note year-end").out, "paused"));
   EXPECT_TRUE(contains(rota("scheduler get invoices/daily").out, "year-end"));
+  said = rota(upsert);
+  EXPECT_TRUE(contains(said.out, "  next   -  ")) << said.out;
+  EXPECT_FALSE(contains(said.out, "business date")) << "no tick is promised: " << said.out;
   said = rota("scheduler preview invoices/daily --count 1");
   EXPECT_TRUE(contains(said.out, "   business date ")) << said.out;
   EXPECT_TRUE(contains(said.err, "invoices/daily is paused")) << said.err;

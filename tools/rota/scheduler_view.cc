@@ -31,10 +31,9 @@ std::string word_of(v1::UpsertSchedulerResponse::Result result) {
 
 std::string first_tick_line(const v1::UpsertSchedulerResponse& response, const View& view) {
   const bool created = response.result() == v1::UpsertSchedulerResponse::RESULT_CREATED;
-  if (response.next_ticks().empty()) {
-    return response.scheduler().has_pause() ? "  no tick while it is paused\n"
-                                            : "  no tick any more: the schedule has ended\n";
-  }
+  // The ticks of a paused one are missed, whatever the answer holds: "-", as in get and list.
+  if (response.scheduler().has_pause()) return "  next   -  no tick runs until it is resumed\n";
+  if (response.next_ticks().empty()) return "  no tick any more: the schedule has ended\n";
   const v1::Tick& tick = response.next_ticks(0);
   std::string line = fmt::format("  {:<5}  {}  {}", created ? "first" : "next", tick_text(tick),
                                  relative_text(to_ms(tick.nominal_time()), view.now_ms));
