@@ -157,6 +157,39 @@ TEST_F(CliTest, SchedulersSayWhatTheyDecided) {
   EXPECT_EQ(rota("scheduler upsert x --cron '*/0 * * * *' --queue invoices --kind k").code, 2);
 }
 
+TEST_F(CliTest, AnUpsertSaysWhatItPutBackToTheDefaults) {
+  start();
+  make_queue("work");
+  const std::string upsert = "scheduler upsert s --every 1h --queue work --kind k";
+  Said said =
+      rota(upsert +
+           " --time-zone Europe/Helsinki --overlap allow --catch-up all --catch-up-max-runs "
+           "7 --priority 7 --label team=billing --max-attempts 9 --backoff-fixed 5s "
+           "--attempt-timeout 5m --start-deadline-after 10m --payload '{\"a\":1}' --owner ada");
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_FALSE(contains(said.out, "reset")) << "it was created: " << said.out;
+  said = rota(upsert + " --overlap allow --priority 8 --owner ada");
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_TRUE(contains(said.out, "changed s ")) << said.out;
+  for (const char* part :
+       {"--time-zone Europe/Helsinki -> UTC", "--catch-up all -> latest",
+        "--label team=billing -> none", "--attempt-timeout 5 min -> the queue's",
+        "--max-attempts 9 -> the queue's", "--backoff-fixed 5 s -> the queue's",
+        "--start-deadline-after 10 min -> none", "--payload {\"a\":1} -> none"}) {
+    EXPECT_TRUE(contains(said.out, part)) << part << "\n" << said.out;
+  }
+  for (const char* part : {"--overlap ", "--priority ", "--owner ", "--every ", "--kind "}) {
+    EXPECT_FALSE(contains(said.out, part)) << part << " was given\n" << said.out;
+  }
+  said = rota(upsert + " --overlap allow --priority 9 --owner ada");
+  EXPECT_TRUE(contains(said.out, "changed s ")) << said.out;
+  EXPECT_FALSE(contains(said.out, "reset")) << "only what was given changed: " << said.out;
+  // What queue set is not given stays.
+  ASSERT_EQ(rota("queue set work --max-attempts 9").code, 0);
+  ASSERT_EQ(rota("queue set work --concurrency 3").code, 0);
+  EXPECT_EQ(rota_json("queue get work")["queue"]["settings"]["retry"]["maxAttempts"], 9);
+}
+
 TEST_F(CliTest, PreviewsWhatIsNotSaved) {
   start();
   const std::string preview =

@@ -169,7 +169,8 @@ std::string catch_up_text(const v1::CatchUpPolicy& policy) {
 }
 
 std::string upsert_text(const v1::UpsertSchedulerResponse& response,
-                        std::optional<std::int64_t> queue_limit, const View& view) {
+                        std::optional<std::int64_t> queue_limit, const View& view,
+                        const std::vector<std::string>& reset) {
   const v1::Scheduler& scheduler = response.scheduler();
   const v1::SchedulerDeclaration& declared = scheduler.declaration();
   std::string out = fmt::format("{} {} (generation {}, revision {})", word_of(response.result()),
@@ -182,6 +183,10 @@ std::string upsert_text(const v1::UpsertSchedulerResponse& response,
     out += ": the stored revision is higher, nothing was changed";
   }
   out += "\n";
+  if (!reset.empty()) {
+    out += fmt::format("  {}  {}   (options left out go back to their defaults)\n",
+                       paint(view, Paint::kBad, "reset"), fmt::join(reset, ", "));
+  }
   if (scheduler.has_pause()) out += "  " + pause_text(scheduler.pause(), view) + "\n";
   return out + first_tick_line(response, view) + policy_line(declared, queue_limit);
 }

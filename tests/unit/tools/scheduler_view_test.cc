@@ -74,6 +74,15 @@ TEST(SchedulerView, ADeclarationOfAPausedOnePromisesNoTick) {
   EXPECT_FALSE(contains(text, "in 7 h")) << text;
 }
 
+TEST(SchedulerView, WhatWentBackToItsDefaultHasALineOfItsOwn) {
+  auto response = message<v1::UpsertSchedulerResponse>(kCreated);
+  response.set_result(v1::UpsertSchedulerResponse::RESULT_CHANGED);
+  const std::string text =
+      upsert_text(response, 1, kView, {"--priority 7 -> 100", "--owner ada -> none"});
+  EXPECT_TRUE(contains(text, "\n  reset  --priority 7 -> 100, --owner ada -> none   ")) << text;
+  EXPECT_FALSE(contains(upsert_text(response, 1, kView), "reset"));
+}
+
 TEST(SchedulerView, APreviewMarksChangesOfTheClocks) {
   const auto response = message<v1::PreviewSchedulerResponse>(R"(
     ticks { nominal_time { seconds: 1806111000 } local_time: "2027-03-27T03:30:00+02:00" }
