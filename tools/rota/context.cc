@@ -103,6 +103,7 @@ Error Context::in_words_of_command(const Error& error) const {
     const std::string flag = flag_of(field);
     if (!named && flag != field) shown.message.erase(0, field.size() + 2);
     if (named || flag != field) shown.field = flag;
+    shown.message = rename_fields(shown.message, flag_of);
     if (flag_of("request_id") == "request_id") shown.request_id.clear();  // no way to give it
   }
   return shown;

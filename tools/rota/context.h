@@ -44,7 +44,7 @@ class Context {
   // --timeout, or `fallback`.
   Millis timeout_or(Millis fallback) const { return timeout_.value_or(fallback); }
 
-  // The error as the user of the command is told it: with the option in place of the field.
+  // The error as the user of the command is told it: with options in place of fields.
   Error in_words_of_command(const Error& error) const;
   // Writes it so on standard error; returns its exit code.
   int fail(const Error& error);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/utf8.h"
@@ -179,6 +180,43 @@ bool Output::finish() { return std::fflush(out_) == 0 && std::ferror(out_) == 0;
 void drop_repeated_field(Error* error) {
   if (error->field.empty() || error->message.rfind(error->field + ": ", 0) != 0) return;
   error->message.erase(0, error->field.size() + 2);
+}
+
+std::string rename_fields(std::string_view message,
+                          const std::function<std::string(std::string_view)>& name) {
+  constexpr std::string_view kWord = "abcdefghijklmnopqrstuvwxyz0123456789_.";
+  std::string out;
+  std::size_t at = 0;
+  while (at < message.size()) {
+    const char c = message[at];
+    if (c == '"') {
+      std::size_t end = at + 1;
+      while (end < message.size() && message[end] != '"') end += message[end] == '\\' ? 2 : 1;
+      end = std::min(end + 1, message.size());
+      out += message.substr(at, end - at);
+      at = end;
+      continue;
+    }
+    if (kWord.find(c) == std::string_view::npos) {
+      out += c;
+      ++at;
+      continue;
+    }
+    const std::size_t stop = std::min(message.find_first_not_of(kWord, at), message.size());
+    std::string_view word = message.substr(at, stop - at);
+    while (!word.empty() && word.back() == '.') word.remove_suffix(1);  // of the sentence
+    const auto joined = [](char next) {
+      return (next >= 'A' && next <= 'Z') || next == '-' || next == '{' || next == '}' ||
+             next == '/' || next == '=' || static_cast<unsigned char>(next) >= 0x80;
+    };
+    const bool whole =
+        (at == 0 || !joined(message[at - 1])) && (stop == message.size() || !joined(message[stop]));
+    const bool can_be_field = whole && word.find('_') != std::string_view::npos;
+    out += can_be_field ? name(word) : std::string(word);
+    out += message.substr(at + word.size(), stop - at - word.size());
+    at = stop;
+  }
+  return out;
 }
 
 std::string error_line(const Error& error) {

@@ -84,6 +84,11 @@ class Output {
 // Statuses of the server begin with the field that the error names as well: takes it out of the
 // message, so that it is said once.
 void drop_repeated_field(Error* error);
+// `message` with `name` of each word in it that can be a field of the API: lower-case letters with
+// an underscore between, perhaps behind the fields that it is in ("retry.max_attempts"). What
+// stands in quotes or {{braces}} is somebody's own text and stays.
+std::string rename_fields(std::string_view message,
+                          const std::function<std::string(std::string_view field)>& name);
 // The line that error() writes, without its line feed and way out.
 std::string error_line(const Error& error);
 // What to do about it in terms of this program; empty when there is nothing to add.

@@ -131,6 +131,24 @@ TEST(Output, AFieldIsSaidOnce) {
   EXPECT_EQ(error.message, "this request id was used");
 }
 
+TEST(Output, FieldsInAMessageAreRenamedAndNothingElse) {
+  const auto renamed = [](std::string_view message) {
+    return rename_fields(message,
+                         [](std::string_view field) { return "<" + std::string(field) + ">"; });
+  };
+  EXPECT_EQ(renamed("before run_at"), "before <run_at>");
+  EXPECT_EQ(renamed("run_at"), "<run_at>");
+  EXPECT_EQ(renamed("one of run_at, retry.max_attempts."),
+            "one of <run_at>, <retry.max_attempts>.");
+  EXPECT_EQ(renamed("(start_time)"), "(<start_time>)");
+  for (const char* text :
+       {"", "a plain text, with its 2.5 MiB.", "\"run_at\" is no state", "\"a \\\" run_at\" x",
+        "\"without an end run_at", "allowed: {{nominal_time}}, {{business_date}}",
+        "ROTA_max_waiting", "a-run_at", "/var/run_at", "run_at=1", "run_at\xC3\xA4"}) {
+    EXPECT_EQ(renamed(text), text);
+  }
+}
+
 TEST(Output, AdviceIsOnlyForReasonsThatExist) {
   // Those of the server's table; the transport's own are the other two.
   for (const char* reason :
