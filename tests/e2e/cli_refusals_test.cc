@@ -137,6 +137,31 @@ TEST_F(CliRefusals, LinesNameFieldsAsTheyStandInThem) {
   EXPECT_EQ(counters().created(), 1);
 }
 
+TEST_F(CliRefusals, MessagesNameOtherFieldsAsTheInputHasThem) {
+  const Said said =
+      rota("job enqueue -",
+           "{\"queue\": \"work\", \"kind\": \"k\", \"delay\": \"5s\", \"runAt\": \"2099-01-01\"}\n"
+           "{\"queue\": \"work\", \"kind\": \"k\", \"attemptTimeout\": \"5s\", "
+           "\"noAttemptTimeout\": true}\n"
+           "{\"queue\": \"work\", \"kind\": \"k\", \"businessKeyScope\": \"s\"}\n");
+  const auto lines = said.lines();
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0]["error"]["message"], "not together with runAt");
+  EXPECT_EQ(lines[1]["error"]["message"], "not together with attemptTimeout");
+  EXPECT_EQ(lines[2]["error"]["message"], "only together with businessKey");
+  EXPECT_EQ(refused("job enqueue work k --run-at 2030-01-02 --start-deadline 2030-01-01", 2),
+            "error: INVALID_FIELD: --start-deadline: before --run-at");
+  EXPECT_TRUE(contains(refused("scheduler preview --cron '0 0 29 2 *' --start 2027-01-01 --end "
+                               "2027-02-01",
+                               2),
+                       "between --start and --end"));
+  EXPECT_TRUE(contains(refused("scheduler upsert s --every 1h --queue work --kind k --business-key "
+                               "'run/{{bussiness_date}}/{{nominal_time}}'",
+                               2),
+                       "allowed: {{nominal_time}}, {{business_date}}"));
+  EXPECT_EQ(counters().created(), 0);
+}
+
 TEST_F(CliRefusals, RedriveWithARequestIdHappensOnce) {
   ASSERT_EQ(rota("queue set work --max-attempts 1").code, 0);
   const std::string id = enqueue("x");

@@ -62,6 +62,43 @@ TEST_F(CliTest, DeadJobsAreListedAndRedrivenThroughAPipe) {
   EXPECT_EQ(rota("queue delete work --yes").code, 0);
 }
 
+TEST_F(CliTest, AnswersToSeveralIdsTellWhichIsWhich) {
+  start();
+  ASSERT_EQ(rota("queue set work --max-attempts 1").code, 0);
+  const std::string dead = enqueue("dead");
+  const auto leased = lease({});
+  ASSERT_EQ(leased.jobs_size(), 1);
+  finish(failure("session-1", leased.jobs(0)));
+  const std::string ready = enqueue("ready");
+  const auto ask = [&](const std::string& verb, int code) {
+    const std::string words = "job " + verb + " " + dead + " nothinghere " + ready;
+    const Said said = rota(words + " -o json");
+    EXPECT_EQ(said.code, code) << words << ": " << said.err;
+    const json all = json::parse(said.out);
+    EXPECT_EQ(all.size(), 3U) << said.out;
+    EXPECT_EQ(all[0]["id"], dead) << said.out;
+    EXPECT_EQ(all[1]["id"], "nothinghere") << said.out;
+    EXPECT_EQ(all[1]["error"]["reason"], "JOB_NOT_FOUND") << said.out;
+    EXPECT_FALSE(contains(all[1]["error"]["message"].get<std::string>(), "(nothinghere)"));
+    EXPECT_EQ(all[2]["id"], ready) << said.out;
+    return all;
+  };
+  EXPECT_EQ(ask("get", 3)[0]["job"]["state"], "JOB_STATE_DEAD");
+  EXPECT_EQ(ask("explain", 3)[2]["explanation"]["jobId"], ready);
+  const json waited = ask("wait --at-most 0s", 7);
+  EXPECT_EQ(waited[0]["finished"], true);
+  EXPECT_EQ(waited[2]["finished"], false);
+  const json redriven = ask("redrive", 3);
+  EXPECT_EQ(redriven[0]["state"], "JOB_STATE_READY");
+  EXPECT_EQ(redriven[2]["error"]["reason"], "NOT_DEAD");
+  EXPECT_FALSE(redriven[0].contains("error"));
+  EXPECT_EQ(ask("delete --yes", 4)[2]["error"]["reason"], "NOT_FINAL");
+  EXPECT_EQ(ask("cancel --yes", 3)[2]["state"], "JOB_STATE_CANCELLED");
+  const json deleted = ask("delete --yes", 3);
+  EXPECT_FALSE(deleted[0].contains("error"));
+  EXPECT_TRUE(deleted[0].contains("commitSeq"));
+}
+
 TEST_F(CliTest, JsonLinesHaveAnOutcomeEach) {
   start();
   make_queue("work");
@@ -106,6 +143,9 @@ TEST_F(CliTest, SchedulersSayWhatTheyDecided) {
   EXPECT_EQ(rota_json("scheduler list")["schedulers"].size(), 1U);
   EXPECT_TRUE(contains(rota("scheduler pause invoices/daily --note year-end").out, "paused"));
   EXPECT_TRUE(contains(rota("scheduler get invoices/daily").out, "year-end"));
+  said = rota(upsert);
+  EXPECT_TRUE(contains(said.out, "  next   -  ")) << said.out;
+  EXPECT_FALSE(contains(said.out, "business date")) << "no tick is promised: " << said.out;
   said = rota("scheduler preview invoices/daily --count 1");
   EXPECT_TRUE(contains(said.out, "   business date ")) << said.out;
   EXPECT_TRUE(contains(said.err, "invoices/daily is paused")) << said.err;
@@ -115,6 +155,39 @@ TEST_F(CliTest, SchedulersSayWhatTheyDecided) {
   EXPECT_EQ(rota("scheduler delete invoices/daily --yes").code, 0);
   EXPECT_EQ(rota("scheduler get invoices/daily").code, 3);
   EXPECT_EQ(rota("scheduler upsert x --cron '*/0 * * * *' --queue invoices --kind k").code, 2);
+}
+
+TEST_F(CliTest, AnUpsertSaysWhatItPutBackToTheDefaults) {
+  start();
+  make_queue("work");
+  const std::string upsert = "scheduler upsert s --every 1h --queue work --kind k";
+  Said said =
+      rota(upsert +
+           " --time-zone Europe/Helsinki --overlap allow --catch-up all --catch-up-max-runs "
+           "7 --priority 7 --label team=billing --max-attempts 9 --backoff-fixed 5s "
+           "--attempt-timeout 5m --start-deadline-after 10m --payload '{\"a\":1}' --owner ada");
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_FALSE(contains(said.out, "reset")) << "it was created: " << said.out;
+  said = rota(upsert + " --overlap allow --priority 8 --owner ada");
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_TRUE(contains(said.out, "changed s ")) << said.out;
+  for (const char* part :
+       {"--time-zone Europe/Helsinki -> UTC", "--catch-up all -> latest",
+        "--label team=billing -> none", "--attempt-timeout 5 min -> the queue's",
+        "--max-attempts 9 -> the queue's", "--backoff-fixed 5 s -> the queue's",
+        "--start-deadline-after 10 min -> none", "--payload {\"a\":1} -> none"}) {
+    EXPECT_TRUE(contains(said.out, part)) << part << "\n" << said.out;
+  }
+  for (const char* part : {"--overlap ", "--priority ", "--owner ", "--every ", "--kind "}) {
+    EXPECT_FALSE(contains(said.out, part)) << part << " was given\n" << said.out;
+  }
+  said = rota(upsert + " --overlap allow --priority 9 --owner ada");
+  EXPECT_TRUE(contains(said.out, "changed s ")) << said.out;
+  EXPECT_FALSE(contains(said.out, "reset")) << "only what was given changed: " << said.out;
+  // What queue set is not given stays.
+  ASSERT_EQ(rota("queue set work --max-attempts 9").code, 0);
+  ASSERT_EQ(rota("queue set work --concurrency 3").code, 0);
+  EXPECT_EQ(rota_json("queue get work")["queue"]["settings"]["retry"]["maxAttempts"], 9);
 }
 
 TEST_F(CliTest, PreviewsWhatIsNotSaved) {

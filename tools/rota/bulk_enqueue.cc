@@ -34,21 +34,6 @@ std::atomic<int> g_signal{0};
 std::atomic<int> g_signals{0};  // how many came
 std::atomic<int> g_wake_fd{-1};
 
-// The server's name of a field as the lines have it: "run_at" is runAt.
-std::string lower_camel(std::string_view field) {
-  std::string out;
-  bool upper = false;
-  for (const char c : field) {
-    if (c == '_') {
-      upper = true;
-    } else {
-      out += upper && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-      upper = false;
-    }
-  }
-  return out;
-}
-
 void wake(int fd) {
   const std::uint64_t one = 1;
   // Only a counter at its very top can refuse, and then the reader is awake anyhow.
@@ -270,8 +255,8 @@ void BulkEnqueue::render_result(const v1::BulkEnqueueResult& result, std::int64_
     Error error;
     error.code = code_of_status(item.code());
     error.reason = item.reason();
-    error.field = lower_camel(item.field());
-    error.message = item.message();
+    error.field = line_field(item.field());
+    error.message = line_message(item.message());
     render_error(error, line);
     return;
   }
@@ -287,15 +272,10 @@ void BulkEnqueue::render_error(const Error& error, std::int64_t line, Fate fate)
      : fate == Fate::kUnsent ? summary_.unsent
                              : summary_.refused);
   if (summary_.code == kExitOk) summary_.code = exit_code(error);
-  const bool unknown = fate == Fate::kUnknown;
-  text_ +=
-      fmt::format("{{\"line\": {}, \"error\": {{\"reason\": {}, \"field\": {}, \"message\": {}",
-                  line, json_string(error.reason), json_string(error.field),
-                  json_string(error.message + (unknown ? "; the job may have been created" : "")));
-  if (unknown) {
-    text_ += ", \"mayHaveHappened\": true, \"requestId\": " + json_string(error.request_id);
-  }
-  text_ += "}}\n";
+  Error shown = error;
+  shown.may_have_happened = fate == Fate::kUnknown;
+  if (shown.may_have_happened) shown.message += "; the job may have been created";
+  text_ += fmt::format("{{\"line\": {}, \"error\": {}}}\n", line, json_error(shown));
 }
 
 void BulkEnqueue::render(Batch& batch, std::FILE* out) {
@@ -312,7 +292,8 @@ void BulkEnqueue::render(Batch& batch, std::FILE* out) {
     } else if (!*batch.answer) {
       Error whole = batch.answer->error();  // of the call
       drop_repeated_field(&whole);
-      whole.field = lower_camel(whole.field);
+      whole.field = line_field(whole.field);
+      whole.message = line_message(whole.message);
       render_error(whole, line.number,
                    whole.may_have_happened                ? Fate::kUnknown
                    : whole.reason == "SERVER_UNREACHABLE" ? Fate::kUnsent

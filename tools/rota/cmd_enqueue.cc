@@ -18,7 +18,6 @@ namespace rota::cli {
 namespace {
 
 constexpr int kInFlightMax = 64;
-constexpr Millis kBulkTimeout{60'000};  // a call of 8 MiB on a slow disk, repeats included
 
 struct Arguments {
   std::string queue, kind, run_at, delay, start_deadline, on_dead, request_id;
@@ -126,8 +125,7 @@ int enqueue_lines(const CLI::App& app, Context& context, const Arguments& argume
   if (auto ok = check_for_lines(app, context, arguments); !ok) return context.fail(ok.error());
   auto client = context.client();
   if (!client) return context.fail(client.error());
-  internal::CallOptions options = context.call();
-  options.timeout = std::max(context.timeout_or(kBulkTimeout), context.wait_for_server());
+  const internal::CallOptions options = context.call();
   const StopOnSignal guard;
   BulkEnqueue bulk(
       [client = *client, options](v1::BulkEnqueueJobsRequest request,
@@ -187,8 +185,9 @@ runAt, delay, startDeadline, attemptTimeout, noAttemptTimeout, retry {maxAttempt
 backoff {mode, first, factor, cap, delays, jitter}}, businessKey, businessKeyScope, labels,
 dedup {onDead}. Values are spelled as in the options: times as in --run-at, spans as "1h30m",
 attemptTimeout and giveUpAfter also "none", mode fixed, exponential or listed, onDead return or
-redrive (small or capital letters). A payload that is no string is sent as its JSON text. As each call is acknowledged,
-one line a job is written in input order: {"id": "...", "created": true}, or
+redrive (small or capital letters). A payload that is no string is sent as its JSON text. Up to
+1,000 lines go in one call, and --timeout is the limit of each of these calls. As each call is
+acknowledged, one line a job is written in input order: {"id": "...", "created": true}, or
 {"line": 7, "error": {"reason": "...", "field": "...", "message": "..."}}. An error with
 "mayHaveHappened": true is no refusal: the answer was lost, and the job may have been created. With
 --request-id the same input again is then safe.)");

@@ -28,7 +28,10 @@ struct IdArguments {
 };
 
 void add_ids(CLI::App& app, std::vector<std::string>& ids) {
-  app.add_option("JOB", ids, "Job ids; - reads them from standard input, one a line")->required();
+  app.add_option("JOB", ids,
+                 "Job ids; - reads them from standard input, one a line. In json several, or -, "
+                 "are a list with an element each: \"id\" and the answer or \"error\"")
+      ->required();
 }
 
 void add_yes(CLI::App& app, Context& context, const char* when) {
@@ -58,9 +61,10 @@ Action define_get(CLI::App& app, Context& context) {
              },
          .send = &RawClient::get_job_async,
          .show =
-             [&](const std::string&, const v1::GetJobResponse& answer) {
-               context.out.show(answer, answer.job().id(),
-                                [&] { return job_text(answer.job(), context.out.view); });
+             [&](const std::string& id, const v1::GetJobResponse& answer) {
+               context.out.show(
+                   answer, answer.job().id(),
+                   [&] { return job_text(answer.job(), context.out.view); }, id);
                if (arguments->payload && !answer.job().has_payload()) {
                  context.out.note(answer.job().id() + ": " + kNoPayload);
                }
@@ -132,7 +136,8 @@ Action define_list(CLI::App& app, Context& context) {
 // -----------------------------------------------------------------------------------------
 
 // `deadline_ms` 0: for ever.
-int wait_for_one(Context& context, const std::string& id, std::int64_t deadline_ms) {
+int wait_for_one(Context& context, const JobIds& ids, const std::string& id,
+                 std::int64_t deadline_ms) {
   while (true) {
     std::int64_t wait_ms = base::limits::kPollWaitMsDefault;
     if (deadline_ms != 0) {
@@ -143,7 +148,7 @@ int wait_for_one(Context& context, const std::string& id, std::int64_t deadline_
     put_span(wait_ms, request.mutable_wait_duration());
     auto answer = call(context, std::move(request), &RawClient::wait_job, Millis(wait_ms));
     if (!answer) {
-      const int code = context.fail(answer.error());
+      const int code = fail_one(context, ids, id, answer.error());
       if (code == kExitUnavailable && context.wait_for_server() == Millis(0)) {
         context.out.note(
             "  the wait has ended, the job goes on; with --wait-for-server 1m a restart of the "
@@ -152,12 +157,14 @@ int wait_for_one(Context& context, const std::string& id, std::int64_t deadline_
       return code;
     }
     if (answer->finished()) {
-      context.out.show(*answer, answer->job().id(),
-                       [&] { return ended_text(answer->job(), context.out.view); });
+      context.out.show(
+          *answer, answer->job().id(), [&] { return ended_text(answer->job(), context.out.view); },
+          id);
       return answer->job().state() == v1::JOB_STATE_SUCCEEDED ? kExitOk : kExitNotSucceeded;
     }
     if (deadline_ms != 0 && wall_now_ms() >= deadline_ms) {
-      context.out.show(*answer, "", [] { return std::string(); });
+      context.out.show(
+          *answer, "", [] { return std::string(); }, id);
       Error error;
       error.code = Code::kTimeout;
       error.reason = "NOT_ENDED_YET";
@@ -184,8 +191,9 @@ the limit of one call to the server, never of the wait.)");
       if (!span) return context.fail(span.error());
       deadline_ms = wall_now_ms() + *span;
     }
-    return for_each_id(context, expand_ids(arguments->ids), [&](const std::string& id) {
-      return wait_for_one(context, id, deadline_ms);
+    const auto ids = expand_ids(arguments->ids);
+    return for_each_id(context, ids, [&](const std::string& id) {
+      return wait_for_one(context, *ids, id, deadline_ms);
     });
   };
 }
@@ -270,8 +278,8 @@ Action define_cancel(CLI::App& app, Context& context) {
   add_yes(app, context, " about two jobs or more");
   return [arguments, &context]() -> int {
     const auto ids = expand_ids(arguments->ids);
-    if (ids && ids->size() > 1) {
-      auto sure = context.confirm(fmt::format("cancel {} jobs", ids->size()));
+    if (ids && ids->all.size() > 1) {
+      auto sure = context.confirm(fmt::format("cancel {} jobs", ids->all.size()));
       if (!sure) return context.fail(sure.error());
     }
     return call_for_each_id<v1::CancelJobRequest, v1::CancelJobResponse>(
@@ -286,7 +294,8 @@ Action define_cancel(CLI::App& app, Context& context) {
          .send = &RawClient::cancel_job_async,
          .show =
              [&](const std::string& id, const v1::CancelJobResponse& answer) {
-               context.out.show(answer, id, [&] { return cancelled_text(id, answer.state()); });
+               context.out.show(
+                   answer, id, [&] { return cancelled_text(id, answer.state()); }, id);
              }});
   };
 }
@@ -298,7 +307,7 @@ Action define_redrive(CLI::App& app, Context& context) {
                  "Of one job: the same id again redrives it no second time");
   return [arguments, &context]() -> int {
     const auto ids = expand_ids(arguments->ids);
-    if (ids && ids->size() > 1 && !arguments->request_id.empty()) {
+    if (ids && ids->all.size() > 1 && !arguments->request_id.empty()) {
       return context.fail(usage_error("--request-id", "goes with one job only"));
     }
     return call_for_each_id<v1::RedriveJobRequest, v1::RedriveJobResponse>(
@@ -313,10 +322,13 @@ Action define_redrive(CLI::App& app, Context& context) {
          .send = &RawClient::redrive_job_async,
          .show =
              [&](const std::string& id, const v1::RedriveJobResponse& answer) {
-               context.out.show(answer, id, [&] {
-                 return fmt::format("{} DEAD -> {}, with all its attempts again\n", id,
-                                    state_name(answer.state()));
-               });
+               context.out.show(
+                   answer, id,
+                   [&] {
+                     return fmt::format("{} DEAD -> {}, with all its attempts again\n", id,
+                                        state_name(answer.state()));
+                   },
+                   id);
              }});
   };
 }
@@ -327,9 +339,9 @@ Action define_delete(CLI::App& app, Context& context) {
   add_yes(app, context, "");
   return [arguments, &context]() -> int {
     const auto ids = expand_ids(arguments->ids);
-    if (ids && !ids->empty()) {
+    if (ids && !ids->all.empty()) {
       auto sure = context.confirm(
-          fmt::format("delete {}", count_of(static_cast<std::int64_t>(ids->size()), "job")));
+          fmt::format("delete {}", count_of(static_cast<std::int64_t>(ids->all.size()), "job")));
       if (!sure) return context.fail(sure.error());
     }
     return call_for_each_id<v1::DeleteJobRequest, v1::DeleteJobResponse>(
@@ -343,7 +355,8 @@ Action define_delete(CLI::App& app, Context& context) {
          .send = &RawClient::delete_job_async,
          .show =
              [&](const std::string& id, const v1::DeleteJobResponse& answer) {
-               context.out.show(answer, id, [&] { return fmt::format("deleted {}\n", id); });
+               context.out.show(
+                   answer, id, [&] { return fmt::format("deleted {}\n", id); }, id);
              }});
   };
 }
@@ -366,7 +379,7 @@ Action define_explain(CLI::App& app, Context& context) {
   add_ids(app, arguments->ids);
   return [arguments, &context] {
     const auto ids = expand_ids(arguments->ids);
-    const bool many = ids && ids->size() > 1;
+    const bool many = ids && ids->all.size() > 1;
     return call_for_each_id<v1::ExplainJobRequest, v1::ExplainJobResponse>(
         context, ids,
         {.request =
@@ -378,12 +391,15 @@ Action define_explain(CLI::App& app, Context& context) {
          .send = &RawClient::explain_job_async,
          .show =
              [&](const std::string& id, const v1::ExplainJobResponse& answer) {
-               context.out.show(answer, id, [&] {
-                 const auto ended = ended_job(context, answer.explanation());
-                 return (many ? id + " " : "") + explanation_text(answer.explanation(),
-                                                                  context.out.view,
-                                                                  ended ? &*ended : nullptr);
-               });
+               context.out.show(
+                   answer, id,
+                   [&] {
+                     const auto ended = ended_job(context, answer.explanation());
+                     return (many ? id + " " : "") + explanation_text(answer.explanation(),
+                                                                      context.out.view,
+                                                                      ended ? &*ended : nullptr);
+                   },
+                   id);
              }});
   };
 }

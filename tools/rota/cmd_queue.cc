@@ -251,6 +251,9 @@ Action define_set(CLI::App& app, Context& context) {
   app.add_option("--ledger-age", arguments->ledger_age,
                  "How long business keys of done effects are kept, or forever (default 400d)");
   app.add_option("--etag", arguments->etag, "Refused if the queue changed since `queue get`");
+  app.footer(R"(
+An option that is left out keeps its setting as it is (rota scheduler upsert puts it back to the
+default); the defaults are those of a new queue.)");
   return [arguments, &context] { return run_set(context, *arguments); };
 }
 

@@ -11,6 +11,7 @@
 #include "rota/fields.h"
 #include "rota/flags.h"
 #include "rota/pages.h"
+#include "rota/scheduler_reset.h"
 #include "rota/scheduler_view.h"
 
 namespace rota::cli {
@@ -20,6 +21,12 @@ using internal::RawClient;
 
 void add_id(CLI::App& app, std::string& id) {
   app.add_option("SCHEDULER", id, "Scheduler id")->required();
+}
+
+Result<v1::GetSchedulerResponse> get_scheduler(Context& context, const std::string& id) {
+  v1::GetSchedulerRequest request;
+  request.set_scheduler_id(id);
+  return call(context, std::move(request), &RawClient::get_scheduler);
 }
 
 // --- specification
@@ -158,9 +165,20 @@ std::optional<std::int64_t> queue_limit(Context& context,
   return settings.has_concurrency_limit() ? settings.concurrency_limit() : 0;
 }
 
-int run_upsert(Context& context, const UpsertArguments& arguments) {
+// The declaration as it stands before an upsert, for the line about what that resets; that people
+// read, so only for them, and not worth an error. Without an etag somebody else may change it in
+// between: the line is then about both changes.
+std::optional<v1::SchedulerDeclaration> declared_before(Context& context, const std::string& id) {
+  if (context.out.form != Form::kTable) return std::nullopt;
+  auto answer = get_scheduler(context, id);
+  if (!answer) return std::nullopt;
+  return std::move(*answer->mutable_scheduler()->mutable_declaration());
+}
+
+int run_upsert(const CLI::App& app, Context& context, const UpsertArguments& arguments) {
   auto declaration = to_declaration(arguments);
   if (!declaration) return context.fail(declaration.error());
+  const auto before = declared_before(context, arguments.id);
   v1::UpsertSchedulerRequest request;
   *request.mutable_scheduler() = *std::move(declaration);
   request.set_etag(arguments.etag);
@@ -168,7 +186,13 @@ int run_upsert(Context& context, const UpsertArguments& arguments) {
   if (!answer) return context.fail(answer.error());
   const v1::SchedulerDeclaration& declared = answer->scheduler().declaration();
   context.out.show(*answer, declared.id(), [&] {
-    return upsert_text(*answer, queue_limit(context, declared), context.out.view);
+    std::vector<std::string> reset;
+    if (before) {
+      reset = reset_options(*before, *answer, [&app](std::string_view option) {
+        return app.get_option(std::string(option))->count() > 0;
+      });
+    }
+    return upsert_text(*answer, queue_limit(context, declared), context.out.view, reset);
   });
   if (answer->result() == v1::UpsertSchedulerResponse::RESULT_OLDER_REVISION) {
     // Not an error's three lines: nodes of an old release meet this at each start, and the result
@@ -207,20 +231,17 @@ Action define_upsert(CLI::App& app, Context& context) {
                  "Of the declaration; a lower one never replaces a higher one: exit code 4");
   app.add_option("--etag", arguments->etag, "Refused if the scheduler changed meanwhile");
   app.footer(R"(
+It declares the whole scheduler: an option that is left out puts its setting back to the default
+(rota queue set keeps it). When that changes a scheduler that is there, the answer says so: reset.
+
 In --payload and --business-key, and nowhere else, {{nominal_time}} becomes the tick in UTC
 (2026-11-29T22:00:00Z) and {{business_date}} its business date (2026-11-29). A business key must hold one of
 them and no other {{...}}; in a payload any other text in braces, a misspelt name too, stays as it is.)");
-  return [arguments, &context] { return run_upsert(context, *arguments); };
+  return [arguments, &app, &context] { return run_upsert(app, context, *arguments); };
 }
 
 // --- get, list
 // ------------------------------------------------------------------------------------
-
-Result<v1::GetSchedulerResponse> get_scheduler(Context& context, const std::string& id) {
-  v1::GetSchedulerRequest request;
-  request.set_scheduler_id(id);
-  return call(context, std::move(request), &RawClient::get_scheduler);
-}
 
 Action define_get(CLI::App& app, Context& context) {
   auto id = std::make_shared<std::string>();

@@ -93,7 +93,7 @@ internal::CallOptions Context::call(Millis extra) const {
   return options;
 }
 
-int Context::fail(const Error& error) {
+Error Context::in_words_of_command(const Error& error) const {
   Error shown = error;
   drop_repeated_field(&shown);
   if (flag_of) {
@@ -103,9 +103,14 @@ int Context::fail(const Error& error) {
     const std::string flag = flag_of(field);
     if (!named && flag != field) shown.message.erase(0, field.size() + 2);
     if (named || flag != field) shown.field = flag;
+    shown.message = rename_fields(shown.message, flag_of);
     if (flag_of("request_id") == "request_id") shown.request_id.clear();  // no way to give it
   }
-  out.error(shown);
+  return shown;
+}
+
+int Context::fail(const Error& error) {
+  out.error(in_words_of_command(error));
   return exit_code(error);
 }
 

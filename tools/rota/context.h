@@ -44,7 +44,9 @@ class Context {
   // --timeout, or `fallback`.
   Millis timeout_or(Millis fallback) const { return timeout_.value_or(fallback); }
 
-  // Writes the error, with the option in place of the field; returns its exit code.
+  // The error as the user of the command is told it: with options in place of fields.
+  Error in_words_of_command(const Error& error) const;
+  // Writes it so on standard error; returns its exit code.
   int fail(const Error& error);
 
   // Asks on a terminal whether to go on with `what` ("purge queue \"mail\": 12 jobs"). Ok when

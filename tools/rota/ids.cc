@@ -51,33 +51,49 @@ Result<Ok> read_ids(int in, std::vector<std::string>* all) {
 
 }  // namespace
 
-Result<std::vector<std::string>> expand_ids(const std::vector<std::string>& ids, int in) {
-  std::vector<std::string> all;
+Result<JobIds> expand_ids(const std::vector<std::string>& ids, int in) {
+  JobIds out;
+  out.many = ids.size() != 1;
   for (const std::string& id : ids) {
     if (id != "-") {
-      all.push_back(id);
-    } else if (auto ok = read_ids(in, &all); !ok) {
-      return std::move(ok).error();
+      out.all.push_back(id);
+      continue;
     }
+    out.many = true;
+    if (auto ok = read_ids(in, &out.all); !ok) return std::move(ok).error();
   }
-  return all;
+  return out;
 }
 
-int for_each_id(Context& context, const Result<std::vector<std::string>>& ids,
+int for_each_id(Context& context, const Result<JobIds>& ids,
                 const std::function<int(const std::string&)>& run) {
   if (!ids) return context.fail(ids.error());
   FirstFailure code;
-  const bool many = ids->size() != 1;
-  if (many) context.out.begin_many();
-  for (const std::string& id : *ids) {
+  if (ids->many) context.out.begin_many();
+  for (const std::string& id : ids->all) {
     if (base::is_utf8(id)) {
       code.add(run(id));
     } else {  // from standard input
-      code.add(context.fail(usage_error("JOB", base::quoted(id) + " is not UTF-8")));
+      code.add(fail_one(context, *ids, id, usage_error("JOB", base::quoted(id) + " is not UTF-8")));
     }
   }
-  if (many) context.out.end_many();
+  if (ids->many) context.out.end_many();
   return code.code();
+}
+
+int fail_one(Context& context, const JobIds& ids, const std::string& id, const Error& error) {
+  if (!ids.many) return context.fail(error);
+  context.out.show_refused(id, context.in_words_of_command(error));
+  return context.fail(with_id(error, id));
+}
+
+void show_untried(Context& context, const JobIds& ids, std::size_t from, const Error& stopped) {
+  Error untried = stopped;
+  untried.may_have_happened = false;
+  untried.message = "not tried: " + stopped.message;
+  for (std::size_t i = from; i < ids.all.size(); ++i) {
+    context.out.show_refused(ids.all[i], context.in_words_of_command(untried));
+  }
 }
 
 Error with_id(Error error, const std::string& id) {

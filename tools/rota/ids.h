@@ -17,14 +17,30 @@
 
 namespace rota::cli {
 
+// The ids that a command is about.
+struct JobIds {
+  std::vector<std::string> all;
+  // Whether the answer is a list: two arguments or more, or standard input, however little it had.
+  // Each id has its element in json and jsonl then, one that was refused too.
+  bool many = false;
+};
+
 // `ids` with "-" replaced by the lines of the descriptor `in`, without blanks around them; of
 // empty lines nothing is left. An error when it cannot be read, or a line is longer than any id.
-Result<std::vector<std::string>> expand_ids(const std::vector<std::string>& ids, int in = 0);
+Result<JobIds> expand_ids(const std::vector<std::string>& ids, int in = 0);
 
 // One command over several ids, one after the other. The exit code of the first that failed; all
 // are tried.
-int for_each_id(Context& context, const Result<std::vector<std::string>>& ids,
+int for_each_id(Context& context, const Result<JobIds>& ids,
                 const std::function<int(const std::string& id)>& run);
+
+// One of `ids` failed: its error on standard error, and as its element where they are many.
+// Returns the error's exit code.
+int fail_one(Context& context, const JobIds& ids, const std::string& id, const Error& error);
+
+// The elements of the ids from place `from` on, which no server was asked about because of
+// `stopped`.
+void show_untried(Context& context, const JobIds& ids, std::size_t from, const Error& stopped);
 
 // What was wrong with one of several ids, with the id in the message where that does not have it.
 Error with_id(Error error, const std::string& id);
@@ -44,18 +60,18 @@ struct IdCalls {
 inline constexpr std::size_t kIdCallsInFlight = 64;
 
 template <class Request, class Response>
-int call_for_each_id(Context& context, const Result<std::vector<std::string>>& ids,
+int call_for_each_id(Context& context, const Result<JobIds>& ids,
                      const IdCalls<Request, Response>& calls) {
   if (!ids) return context.fail(ids.error());
-  const bool many = ids->size() != 1;
-  if (ids->empty()) {
+  const std::vector<std::string>& all = ids->all;
+  if (all.empty()) {
     context.out.begin_many();
     context.out.end_many();
     return kExitOk;
   }
   auto client = context.client();
   if (!client) return context.fail(client.error());
-  if (many) context.out.begin_many();
+  if (ids->many) context.out.begin_many();
 
   std::deque<std::future<Result<Response>>> in_flight;
   const auto send = [&](const std::string& id) {
@@ -73,32 +89,38 @@ int call_for_each_id(Context& context, const Result<std::vector<std::string>>& i
 
   FirstFailure code;
   bool away = false;
+  Error stopped;  // what it was known by
   std::size_t sent = 0, shown = 0, unreached = 0;
-  while (shown < ids->size()) {
-    while (!away && sent < ids->size() && in_flight.size() < kIdCallsInFlight) send((*ids)[sent++]);
+  while (shown < all.size()) {
+    while (!away && sent < all.size() && in_flight.size() < kIdCallsInFlight) send(all[sent++]);
     if (in_flight.empty()) break;
     if (in_flight.front().wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
       std::fflush(context.out.out());  // what is known is seen while the rest is waited for
     }
     const Result<Response> answer = in_flight.front().get();
     in_flight.pop_front();
-    const std::string& id = (*ids)[shown++];
+    const std::string& id = all[shown++];
     if (answer) {
       calls.show(id, *answer);
       continue;
     }
     const Error& error = answer.error();
     if (away && error.reason == "SERVER_UNREACHABLE" && !error.may_have_happened) {
-      ++unreached;  // said once
+      ++unreached;  // said once on standard error
+      context.out.show_refused(id, context.in_words_of_command(error));
       continue;
     }
-    code.add(context.fail(many ? with_id(error, id) : error));
-    if (error.code == Code::kUnavailable) away = true;
+    code.add(fail_one(context, *ids, id, error));
+    if (error.code == Code::kUnavailable) {
+      away = true;
+      stopped = error;
+    }
   }
-  if (many) context.out.end_many();
-  unreached += ids->size() - shown;
+  show_untried(context, *ids, shown, stopped);
+  if (ids->many) context.out.end_many();
+  unreached += all.size() - shown;
   if (unreached > 0) {
-    context.out.note(std::to_string(unreached) + " of " + std::to_string(ids->size()) +
+    context.out.note(std::to_string(unreached) + " of " + std::to_string(all.size()) +
                      " ids were not tried");
   }
   return code.code();

@@ -2,10 +2,13 @@
 #include "rota/job_line.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <set>
 
 #include "base/limits.h"
 #include "base/names.h"
@@ -54,6 +57,20 @@ constexpr std::array<std::string_view, 15> kJobFields = {
 constexpr std::array<std::string_view, 3> kRetryFields = {"maxAttempts", "backoff", "giveUpAfter"};
 constexpr std::array<std::string_view, 6> kBackoffFields = {"mode", "first",  "factor",
                                                             "cap",  "delays", "jitter"};
+
+// The fields of a message and of those in it.
+void add_names(const google::protobuf::Descriptor* message,
+               std::set<std::string, std::less<>>* names) {
+  for (int i = 0; i < message->field_count(); ++i) {
+    const auto* field = message->field(i);
+    names->insert(field->name());
+    const auto* inner = field->message_type();
+    if (inner != nullptr && inner->file()->package() == message->file()->package() &&
+        !field->is_map()) {
+      add_names(inner, names);
+    }
+  }
+}
 
 class LineParser {
  public:
@@ -384,6 +401,34 @@ class LineParser {
 };
 
 }  // namespace
+
+std::string line_field(std::string_view field) {
+  std::string out;
+  bool upper = false;
+  for (const char c : field) {
+    if (c == '_') {
+      upper = true;
+    } else {
+      out += upper && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+      upper = false;
+    }
+  }
+  return out;
+}
+
+std::string line_message(std::string_view message) {
+  static const auto kNames = [] {
+    std::set<std::string, std::less<>> names = {"request_id"};  // of the whole call
+    add_names(v1::JobSpec::descriptor(), &names);
+    return names;
+  }();
+  return rename_fields(message, [](std::string_view field) {
+    for (const std::string& part : split(std::string(field), '.')) {
+      if (!kNames.contains(part)) return std::string(field);  // an option of the server, say
+    }
+    return line_field(field);
+  });
+}
 
 bool parse_job_line(std::string_view line, v1::JobSpec* job, Error* error) {
   if (!is_json_utf8(line)) {

@@ -24,4 +24,10 @@ namespace rota::cli {
 // payload that no server could take (PAYLOAD_TOO_LARGE).
 bool parse_job_line(std::string_view line, v1::JobSpec* job, Error* error);
 
+// The server's name of a field as the lines have it: "retry.max_attempts" is retry.maxAttempts.
+std::string line_field(std::string_view field);
+
+// A message of the server with the names of fields as the lines have them.
+std::string line_message(std::string_view message);
+
 }  // namespace rota::cli

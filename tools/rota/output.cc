@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/utf8.h"
@@ -98,8 +99,19 @@ std::string json_string(std::string_view text) {
   return out;
 }
 
+std::string json_error(const Error& error) {
+  std::string text =
+      fmt::format("{{\"reason\": {}, \"field\": {}, \"message\": {}", json_string(error.reason),
+                  json_string(error.field), json_string(error.message));
+  if (error.may_have_happened) {
+    text += ", \"mayHaveHappened\": true";
+    if (!error.request_id.empty()) text += ", \"requestId\": " + json_string(error.request_id);
+  }
+  return text + "}";
+}
+
 void Output::show(const google::protobuf::Message& response, std::string_view name,
-                  const std::function<std::string()>& table) {
+                  const std::function<std::string()>& table, std::string_view id) {
   switch (form) {
     case Form::kTable:
       write(table());
@@ -108,16 +120,30 @@ void Output::show(const google::protobuf::Message& response, std::string_view na
       if (!name.empty()) write(std::string(name) + "\n");
       break;
     case Form::kJsonl:
-      write(to_json(response, false) + "\n");
-      break;
-    case Form::kJson:
-      if (in_array_) {
-        write(first_in_array_ ? "" : ",\n");
-        first_in_array_ = false;
+    case Form::kJson: {
+      const bool pretty = form == Form::kJson;
+      std::string object = to_json(response, pretty);
+      if (!id.empty()) {
+        object.insert(1, (pretty ? "\n \"id\": " : "\"id\":") + json_string(id) +
+                             (object == "{}" ? "" : ","));
       }
-      write(to_json(response, true) + (in_array_ ? "" : "\n"));
+      write_object(object);
       break;
+    }
   }
+}
+
+void Output::show_refused(std::string_view id, const Error& error) {
+  if (!is_json()) return;
+  write_object("{\"id\": " + json_string(id) + ", \"error\": " + json_error(error) + "}");
+}
+
+void Output::write_object(const std::string& object) {
+  if (in_array_) {
+    write(first_in_array_ ? "" : ",\n");
+    first_in_array_ = false;
+  }
+  write(object + (in_array_ ? "" : "\n"));
 }
 
 void Output::begin_many() {
@@ -154,6 +180,43 @@ bool Output::finish() { return std::fflush(out_) == 0 && std::ferror(out_) == 0;
 void drop_repeated_field(Error* error) {
   if (error->field.empty() || error->message.rfind(error->field + ": ", 0) != 0) return;
   error->message.erase(0, error->field.size() + 2);
+}
+
+std::string rename_fields(std::string_view message,
+                          const std::function<std::string(std::string_view)>& name) {
+  constexpr std::string_view kWord = "abcdefghijklmnopqrstuvwxyz0123456789_.";
+  std::string out;
+  std::size_t at = 0;
+  while (at < message.size()) {
+    const char c = message[at];
+    if (c == '"') {
+      std::size_t end = at + 1;
+      while (end < message.size() && message[end] != '"') end += message[end] == '\\' ? 2 : 1;
+      end = std::min(end + 1, message.size());
+      out += message.substr(at, end - at);
+      at = end;
+      continue;
+    }
+    if (kWord.find(c) == std::string_view::npos) {
+      out += c;
+      ++at;
+      continue;
+    }
+    const std::size_t stop = std::min(message.find_first_not_of(kWord, at), message.size());
+    std::string_view word = message.substr(at, stop - at);
+    while (!word.empty() && word.back() == '.') word.remove_suffix(1);  // of the sentence
+    const auto joined = [](char next) {
+      return (next >= 'A' && next <= 'Z') || next == '-' || next == '{' || next == '}' ||
+             next == '/' || next == '=' || static_cast<unsigned char>(next) >= 0x80;
+    };
+    const bool whole =
+        (at == 0 || !joined(message[at - 1])) && (stop == message.size() || !joined(message[stop]));
+    const bool can_be_field = whole && word.find('_') != std::string_view::npos;
+    out += can_be_field ? name(word) : std::string(word);
+    out += message.substr(at + word.size(), stop - at - word.size());
+    at = stop;
+  }
+  return out;
 }
 
 std::string error_line(const Error& error) {

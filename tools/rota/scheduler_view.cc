@@ -31,10 +31,9 @@ std::string word_of(v1::UpsertSchedulerResponse::Result result) {
 
 std::string first_tick_line(const v1::UpsertSchedulerResponse& response, const View& view) {
   const bool created = response.result() == v1::UpsertSchedulerResponse::RESULT_CREATED;
-  if (response.next_ticks().empty()) {
-    return response.scheduler().has_pause() ? "  no tick while it is paused\n"
-                                            : "  no tick any more: the schedule has ended\n";
-  }
+  // The ticks of a paused one are missed, whatever the answer holds: "-", as in get and list.
+  if (response.scheduler().has_pause()) return "  next   -  no tick runs until it is resumed\n";
+  if (response.next_ticks().empty()) return "  no tick any more: the schedule has ended\n";
   const v1::Tick& tick = response.next_ticks(0);
   std::string line = fmt::format("  {:<5}  {}  {}", created ? "first" : "next", tick_text(tick),
                                  relative_text(to_ms(tick.nominal_time()), view.now_ms));
@@ -170,7 +169,8 @@ std::string catch_up_text(const v1::CatchUpPolicy& policy) {
 }
 
 std::string upsert_text(const v1::UpsertSchedulerResponse& response,
-                        std::optional<std::int64_t> queue_limit, const View& view) {
+                        std::optional<std::int64_t> queue_limit, const View& view,
+                        const std::vector<std::string>& reset) {
   const v1::Scheduler& scheduler = response.scheduler();
   const v1::SchedulerDeclaration& declared = scheduler.declaration();
   std::string out = fmt::format("{} {} (generation {}, revision {})", word_of(response.result()),
@@ -183,6 +183,10 @@ std::string upsert_text(const v1::UpsertSchedulerResponse& response,
     out += ": the stored revision is higher, nothing was changed";
   }
   out += "\n";
+  if (!reset.empty()) {
+    out += fmt::format("  {}  {}   (options left out go back to their defaults)\n",
+                       paint(view, Paint::kBad, "reset"), fmt::join(reset, ", "));
+  }
   if (scheduler.has_pause()) out += "  " + pause_text(scheduler.pause(), view) + "\n";
   return out + first_tick_line(response, view) + policy_line(declared, queue_limit);
 }

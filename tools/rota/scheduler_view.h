@@ -15,9 +15,10 @@
 namespace rota::cli {
 
 // What the declaration did and what it decided. `queue_limit`: of the template's queue; 0 when it
-// has none, nothing when it is not known.
+// has none, nothing when it is not known. `reset`: what scheduler_reset.h found.
 std::string upsert_text(const v1::UpsertSchedulerResponse& response,
-                        std::optional<std::int64_t> queue_limit, const View& view);
+                        std::optional<std::int64_t> queue_limit, const View& view,
+                        const std::vector<std::string>& reset = {});
 
 std::string scheduler_text(const v1::Scheduler& scheduler, const View& view);
 

@@ -115,6 +115,8 @@ class FakeServer::Services {
       std::unique_lock lock(fake_.mutex_);
       const Trouble trouble = fake_.trouble("BulkEnqueueJobs");
       fake_.bulks.push_back(*request);
+      fake_.bulk_time_left.push_back(std::chrono::duration_cast<milliseconds>(
+          context->deadline() - std::chrono::system_clock::now()));
       fake_.most_bulks_at_once = std::max(fake_.most_bulks_at_once, ++fake_.bulks_at_once);
       fake_.changed_.notify_all();
       const auto status = before(fake_, lock, context, trouble);

@@ -88,6 +88,11 @@ class Calls {
         result->mutable_error()->set_reason("QUEUE_NOT_FOUND");
         result->mutable_error()->set_field("queue");
         result->mutable_error()->set_message("no queue \"nope\"");
+      } else if (job.has_delay()) {
+        result->mutable_error()->set_code(3);
+        result->mutable_error()->set_reason("INVALID_FIELD");
+        result->mutable_error()->set_field("no_attempt_timeout");
+        result->mutable_error()->set_message("not together with run_at");
       } else {
         result->mutable_job()->set_id("id" + job.payload().data());
         result->mutable_job()->set_created(job.kind() != "old");
@@ -184,6 +189,17 @@ TEST(BulkEnqueue, WritesOneLineForEachLineInOrder) {
   EXPECT_NE(summary.text().find("3 jobs accepted (1 existed already), 3 refused"),
             std::string::npos)
       << summary.text();
+}
+
+TEST(BulkEnqueue, ErrorsNameFieldsAsTheLinesHaveThem) {
+  Calls calls;
+  Feed run(calls, {});
+  run.put(R"({"queue": "q", "kind": "k", "delay": "5s"})" + std::string("\n"));
+  run.finish();
+  const auto lines = run.lines();
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0]["error"]["field"], "noAttemptTimeout");
+  EXPECT_EQ(lines[0]["error"]["message"], "not together with runAt");
 }
 
 TEST(BulkEnqueue, AnEmptyInputIsNoCall) {

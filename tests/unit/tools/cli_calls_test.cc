@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands over real gRPC, against a server that the test steers.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -12,8 +16,40 @@
 namespace rota::cli {
 namespace {
 
+using std::chrono::milliseconds;
 using test::FakeServer;
 using test::Trouble;
+
+// Standard input holds `text`, at most as much as a pipe takes, while this lives.
+class StandardInput {
+ public:
+  explicit StandardInput(const std::string& text) : before_(dup(STDIN_FILENO)) {
+    int ends[2];
+    EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    EXPECT_EQ(write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    close(ends[1]);
+    EXPECT_EQ(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+    close(ends[0]);
+  }
+  StandardInput(const StandardInput&) = delete;
+  StandardInput& operator=(const StandardInput&) = delete;
+  ~StandardInput() {
+    dup2(before_, STDIN_FILENO);
+    close(before_);
+  }
+
+ private:
+  int before_;
+};
+
+// Of json, one array, or of jsonl.
+std::vector<nlohmann::json> elements(const std::string& out) {
+  if (out.rfind('[', 0) == 0) return nlohmann::json::parse(out);
+  std::vector<nlohmann::json> all;
+  std::istringstream text(out);
+  for (std::string line; std::getline(text, line);) all.push_back(nlohmann::json::parse(line));
+  return all;
+}
 
 TEST(CliCalls, EnqueuesAJobWithAllItsFields) {
   FakeServer server;
@@ -92,6 +128,38 @@ TEST(CliCalls, ErrorsOfTheServerDecideTheExitCode) {
   EXPECT_NE(ran.err.find("--request-id " + server.enqueues.back().request_id()), std::string::npos);
 }
 
+TEST(CliCalls, ACallOfJsonLinesHasTheTimeoutOfAnyOther) {
+  FakeServer server;
+  const auto time_left = [&](std::vector<std::string> more) {
+    const StandardInput input("{\"queue\": \"q\", \"kind\": \"k\"}\n");
+    std::vector<std::string> words = {"job", "enqueue", "-", "--server", server.address()};
+    words.insert(words.end(), more.begin(), more.end());
+    server.bulk_time_left.clear();
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(server.bulk_time_left.size(), 1U);
+    return server.bulk_time_left.empty() ? milliseconds(0) : server.bulk_time_left[0];
+  };
+  // What is gone by the time that the call arrives depends on how busy this machine is.
+  const milliseconds by_default = time_left({});
+  EXPECT_LE(by_default, milliseconds(10'100)) << "as --help says";
+  EXPECT_GT(by_default, milliseconds(4'000));
+  EXPECT_LE(time_left({"--timeout", "3s"}), milliseconds(3'100));
+  EXPECT_GT(time_left({"--timeout", "5m"}), milliseconds(60'000));
+  EXPECT_GT(time_left({"--wait-for-server", "5m"}), milliseconds(60'000));
+}
+
+TEST(CliCalls, JsonLinesThatAServerHasNoRoomForAreRefusedInTime) {
+  FakeServer server;
+  server.always("BulkEnqueueJobs", Trouble::kBusy);
+  const StandardInput input("{\"queue\": \"q\", \"kind\": \"k\"}\n");
+  const Ran ran = run({"job", "enqueue", "-", "--server", server.address(), "--timeout", "1s"});
+  EXPECT_EQ(ran.code, 6);
+  EXPECT_NE(ran.out.find("\"reason\": \"OVERLOADED\""), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("mayHaveHappened"), std::string::npos) << "it was refused: " << ran.out;
+  EXPECT_NE(ran.err.find("0 jobs accepted, 1 refused"), std::string::npos) << ran.err;
+}
+
 TEST(CliCalls, ADeleteWhoseAnswerWasLostIsDone) {
   FakeServer server;
   server.next("DeleteQueue", Trouble::kLoseAnswer);
@@ -125,6 +193,55 @@ TEST(CliCalls, SeveralIdsAreInFlightAndAnsweredInTheirOrder) {
   EXPECT_EQ(ran.err.rfind("error: JOB_NOT_FOUND: no such job (gone40)\n", 0), 0U) << ran.err;
   EXPECT_EQ(server.cancels.size(), 150U);
   EXPECT_EQ(server.most_cancels_at_once, static_cast<int>(kIdCallsInFlight));
+}
+
+TEST(CliCalls, EachOfSeveralIdsHasItsElementInJson) {
+  FakeServer server;
+  for (const std::string form : {"json", "jsonl"}) {
+    const Ran ran =
+        run({"job", "cancel", "b", "gone", "a", "--yes", "--server", server.address(), "-o", form});
+    EXPECT_EQ(ran.code, 3) << ran.err;
+    const auto all = elements(ran.out);
+    ASSERT_EQ(all.size(), 3U) << ran.out;
+    EXPECT_EQ(all[0]["id"], "b");
+    EXPECT_EQ(all[0]["state"], "JOB_STATE_CANCELLED");
+    EXPECT_FALSE(all[0].contains("error"));
+    EXPECT_EQ(all[1]["id"], "gone");
+    EXPECT_EQ(all[1]["error"]["reason"], "JOB_NOT_FOUND");
+    EXPECT_EQ(all[1]["error"]["message"], "no such job") << "the id stands beside it";
+    EXPECT_FALSE(all[1].contains("state"));
+    EXPECT_EQ(all[2]["id"], "a");
+    EXPECT_EQ(ran.err.rfind("error: JOB_NOT_FOUND: no such job (gone)\n", 0), 0U) << ran.err;
+  }
+  // One that is named alone is an object as before, or nothing.
+  Ran ran = run({"job", "cancel", "a", "--server", server.address(), "-o", "json"});
+  EXPECT_EQ(nlohmann::json::parse(ran.out)["id"], "a");
+  ran = run({"job", "cancel", "gone", "--server", server.address(), "-o", "json"});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_EQ(ran.out, "");
+  // One on standard input is one of a list.
+  const StandardInput input("a\n");
+  ran = run({"job", "cancel", "-", "--server", server.address(), "-o", "json"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(nlohmann::json::parse(ran.out).at(0)["id"], "a");
+}
+
+TEST(CliCalls, IdsThatWereNotTriedHaveTheirElementsToo) {
+  FakeServer server;
+  server.stop();
+  std::vector<std::string> words = {"job", "redrive", "--server", server.address(), "-o", "jsonl"};
+  for (int i = 0; i < 100; ++i) words.push_back("id" + std::to_string(i));
+  const Ran ran = run(words);
+  EXPECT_EQ(ran.code, 6);
+  const auto all = elements(ran.out);
+  ASSERT_EQ(all.size(), 100U);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i]["id"], "id" + std::to_string(i));
+    EXPECT_EQ(all[i]["error"]["reason"], "SERVER_UNREACHABLE");
+    EXPECT_FALSE(all[i]["error"].contains("mayHaveHappened")) << all[i];
+  }
+  EXPECT_EQ(all[99]["error"]["message"].get<std::string>().rfind("not tried: ", 0), 0U) << all[99];
+  EXPECT_NE(ran.err.find("99 of 100 ids were not tried\n"), std::string::npos) << ran.err;
 }
 
 TEST(CliCalls, AServerThatIsAwayIsReportedOnceForManyIds) {

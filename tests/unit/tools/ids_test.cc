@@ -9,7 +9,7 @@ namespace rota::cli {
 namespace {
 
 // What `-` between two arguments becomes when standard input holds `text`.
-Result<std::vector<std::string>> read(const std::string& text) {
+Result<JobIds> read(const std::string& text) {
   int ends[2];
   EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
   EXPECT_EQ(write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
@@ -22,13 +22,13 @@ Result<std::vector<std::string>> read(const std::string& text) {
 TEST(Ids, LinesAreIdsWithoutTheBlanksAroundThem) {
   const auto ids = read("  0g7k9\n\t0g7p4 \r\n\n   \n0g7m2");
   ASSERT_TRUE(ids);
-  EXPECT_EQ(*ids, (std::vector<std::string>{"first", "0g7k9", "0g7p4", "0g7m2", "last"}));
+  EXPECT_EQ(ids->all, (std::vector<std::string>{"first", "0g7k9", "0g7p4", "0g7m2", "last"}));
 }
 
 TEST(Ids, BlanksWithinAnIdStay) {
   const auto ids = read(" a b \n");
   ASSERT_TRUE(ids);
-  EXPECT_EQ(ids->at(1), "a b");
+  EXPECT_EQ(ids->all.at(1), "a b");
 }
 
 TEST(Ids, ALineThatIsNoIdOfAnyServerRefusesTheWholeInput) {
@@ -53,6 +53,19 @@ TEST(Ids, AnInputThatCannotBeReadIsAnError) {
   close(folder);
   ASSERT_FALSE(ids);
   EXPECT_EQ(ids.error().message, "standard input: Is a directory");
+}
+
+TEST(Ids, TheAnswerIsAListForTwoArgumentsAndForStandardInput) {
+  EXPECT_FALSE(expand_ids({"0g7k9"})->many);
+  EXPECT_TRUE(expand_ids({"0g7k9", "0g7p4"})->many);
+  // However little standard input had: who wrote the script does not know how much it will be.
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(nothing, 0);
+  EXPECT_TRUE(expand_ids({"-"}, nothing)->many);
+  const auto one = expand_ids({"-", "0g7k9"}, nothing);
+  close(nothing);
+  EXPECT_TRUE(one->many);
+  EXPECT_EQ(one->all.size(), 1U);
 }
 
 TEST(Ids, AnErrorOfOneOfSeveralNamesItOnce) {

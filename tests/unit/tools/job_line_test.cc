@@ -152,6 +152,18 @@ TEST(JobLine, NamesTheFieldAtFault) {
   EXPECT_EQ(field(R"({"queue": "a", "queue": "b"})"), "queue");
 }
 
+TEST(JobLine, MessagesOfTheServerNameFieldsAsTheLinesDo) {
+  EXPECT_EQ(line_field("retry.max_attempts"), "retry.maxAttempts");
+  EXPECT_EQ(line_message("not together with run_at"), "not together with runAt");
+  EXPECT_EQ(line_message("only together with business_key"), "only together with businessKey");
+  EXPECT_EQ(line_message("see retry.give_up_after"), "see retry.giveUpAfter");
+  EXPECT_EQ(line_message("not together with attempt_timeout"), "not together with attemptTimeout");
+  for (const char* text : {"the limit is 256 KiB (server option limits.payload_bytes)",
+                           "max_waiting of the queue", "no queue \"run_at\"", "priority"}) {
+    EXPECT_EQ(line_message(text), text) << "no field of a line";
+  }
+}
+
 TEST(JobLine, RefusesUnknownFieldsWithASuggestion) {
   Error error = refused(R"({"queue": "q", "pririty": 5})");
   EXPECT_EQ(error.field, "pririty");

@@ -56,6 +56,51 @@ TEST(Output, ManyAnswersBecomeOneArray) {
   EXPECT_EQ(shown(Form::kJsonl, 1), "{\"commitSeq\":\"0\"}\n");
 }
 
+TEST(Output, AnswersToIdsBeginWithTheIdThatWasAskedFor) {
+  Error error = usage_error("JOB", "not an \"id\"");
+  error.reason = "BAD_JOB_ID";
+  const auto shown = [&error](Form form) {
+    Capture out, err;
+    Output output(out.file(), err.file());
+    output.form = form;
+    output.begin_many();
+    v1::GetJobResponse answer;
+    answer.mutable_job()->set_id("0g7k9");
+    output.show(
+        answer, "0g7k9", [] { return std::string("text\n"); }, "0G7K9");
+    output.show_refused("\"\xff", error);
+    output.end_many();
+    EXPECT_EQ(err.text(), "");
+    return out.text();
+  };
+  const auto all = nlohmann::json::parse(shown(Form::kJson));
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0]["id"], "0G7K9") << "as it was given";
+  EXPECT_EQ(all[0]["job"]["id"], "0g7k9");
+  EXPECT_FALSE(all[0].contains("error"));
+  EXPECT_EQ(all[1]["id"], "\"\xEF\xBF\xBD");
+  EXPECT_EQ(
+      all[1]["error"],
+      (nlohmann::json{{"reason", "BAD_JOB_ID"}, {"field", "JOB"}, {"message", "not an \"id\""}}));
+  const std::string lines = shown(Form::kJsonl);
+  EXPECT_EQ(nlohmann::json::parse(lines.substr(0, lines.find('\n'))), all[0]);
+  EXPECT_EQ(nlohmann::json::parse(lines.substr(lines.find('\n') + 1)), all[1]);
+  EXPECT_EQ(shown(Form::kName), "0g7k9\n") << "only what was answered";
+  EXPECT_EQ(shown(Form::kTable), "text\n");
+}
+
+TEST(Output, AnErrorInJsonTellsWhetherItMayHaveHappened) {
+  Error error = usage_error("", "late");
+  EXPECT_FALSE(nlohmann::json::parse(json_error(error)).contains("mayHaveHappened"));
+  error.request_id = "r-1";
+  EXPECT_FALSE(nlohmann::json::parse(json_error(error)).contains("requestId"));
+  error.may_have_happened = true;
+  EXPECT_EQ(nlohmann::json::parse(json_error(error))["mayHaveHappened"], true);
+  EXPECT_EQ(nlohmann::json::parse(json_error(error))["requestId"], "r-1");
+  error.request_id.clear();  // of a call that has none
+  EXPECT_FALSE(nlohmann::json::parse(json_error(error)).contains("requestId"));
+}
+
 TEST(Output, ErrorsNameReasonFieldMessageAndWayOut) {
   Error error = usage_error("--yes", "1 job waits");
   error.reason = "QUEUE_NOT_EMPTY";
@@ -84,6 +129,24 @@ TEST(Output, AFieldIsSaidOnce) {
   EXPECT_EQ(error_line(error), "error: INVALID_FIELD: request_id: this request id was used");
   drop_repeated_field(&error);
   EXPECT_EQ(error.message, "this request id was used");
+}
+
+TEST(Output, FieldsInAMessageAreRenamedAndNothingElse) {
+  const auto renamed = [](std::string_view message) {
+    return rename_fields(message,
+                         [](std::string_view field) { return "<" + std::string(field) + ">"; });
+  };
+  EXPECT_EQ(renamed("before run_at"), "before <run_at>");
+  EXPECT_EQ(renamed("run_at"), "<run_at>");
+  EXPECT_EQ(renamed("one of run_at, retry.max_attempts."),
+            "one of <run_at>, <retry.max_attempts>.");
+  EXPECT_EQ(renamed("(start_time)"), "(<start_time>)");
+  for (const char* text :
+       {"", "a plain text, with its 2.5 MiB.", "\"run_at\" is no state", "\"a \\\" run_at\" x",
+        "\"without an end run_at", "allowed: {{nominal_time}}, {{business_date}}",
+        "ROTA_max_waiting", "a-run_at", "/var/run_at", "run_at=1", "run_at\xC3\xA4"}) {
+    EXPECT_EQ(renamed(text), text);
+  }
 }
 
 TEST(Output, AdviceIsOnlyForReasonsThatExist) {

@@ -62,6 +62,27 @@ TEST(SchedulerView, ARepeatedDeclarationSaysSo) {
   EXPECT_TRUE(contains(upsert_text(response, 1, kView), "nothing was changed"));
 }
 
+TEST(SchedulerView, ADeclarationOfAPausedOnePromisesNoTick) {
+  auto response = message<v1::UpsertSchedulerResponse>(kCreated);
+  response.set_result(v1::UpsertSchedulerResponse::RESULT_CHANGED);
+  response.mutable_scheduler()->mutable_pause()->set_note("year-end");
+  ASSERT_FALSE(response.next_ticks().empty());
+  const std::string text = upsert_text(response, 1, kView);
+  EXPECT_TRUE(contains(text, "\n  next   -  no tick runs until it is resumed\n")) << text;
+  EXPECT_TRUE(contains(text, "year-end")) << text;
+  EXPECT_FALSE(contains(text, "2026-11-30")) << text;
+  EXPECT_FALSE(contains(text, "in 7 h")) << text;
+}
+
+TEST(SchedulerView, WhatWentBackToItsDefaultHasALineOfItsOwn) {
+  auto response = message<v1::UpsertSchedulerResponse>(kCreated);
+  response.set_result(v1::UpsertSchedulerResponse::RESULT_CHANGED);
+  const std::string text =
+      upsert_text(response, 1, kView, {"--priority 7 -> 100", "--owner ada -> none"});
+  EXPECT_TRUE(contains(text, "\n  reset  --priority 7 -> 100, --owner ada -> none   ")) << text;
+  EXPECT_FALSE(contains(upsert_text(response, 1, kView), "reset"));
+}
+
 TEST(SchedulerView, APreviewMarksChangesOfTheClocks) {
   const auto response = message<v1::PreviewSchedulerResponse>(R"(
     ticks { nominal_time { seconds: 1806111000 } local_time: "2027-03-27T03:30:00+02:00" }
