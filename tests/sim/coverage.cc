@@ -204,6 +204,7 @@ std::vector<std::string> Coverage::zeros() const {
   want(crashes_, "crashes");
   want(full_checks_, "full checks");
   want(overdue_, "grants overdue again");
+  want(inherited_, "a key inherited from a job that is gone with its queue");
   want(ticks_judged_, "ticks judged after the healing");
   want(holds_.by_step, "a hold by a step of the clock");
   want(holds_.by_gap, "a hold by the gap before a start");

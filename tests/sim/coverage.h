@@ -47,8 +47,8 @@ class Coverage {
   // The ticks of schedulers that are alive were judged after the healing.
   void ticks_judged() { ++ticks_judged_; }
   void holds(const HoldClock::Seen& seen);
-  // A job was given the key of one that is gone with its queue and still stored. Too rare to be
-  // asked for of a run of some minutes.
+  // A job was given the key of one that is gone with its queue and still stored. The rarest of all:
+  // once in some four million steps.
   void inherited() { ++inherited_; }
 
   std::string table() const;

@@ -8,8 +8,8 @@
 // --until-broken ends with the first seed that breaks something, and does not shrink it.
 //
 // Exit code 0: nothing was broken; 1: an invariant was, a run did not repeat bit for bit, or a run
-// of 5 minutes or more, which are those of a quiet machine, reached some place never; 2: bad
-// arguments.
+// of 5 minutes or more reached some place never, or made so few steps that this says nothing; 2:
+// bad arguments.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,9 +33,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kTwiceEvery = 50;  // 2 % of the seeds are run twice
 constexpr double kShrinkSeconds = 60;
 constexpr double kFullCoverageMinutes = 5;
-// What one core does in one minute when nothing else runs, sanitizers apart. A run with less is no
-// run of 5 minutes, however long the machine took for it, and shows nothing by what it never
-// reached.
+// What one core does in one minute when nothing else runs, sanitizers apart. A run with less shows
+// nothing by what it never reached, however long the machine took for it.
 constexpr std::uint64_t kFullCoverageSteps = 10'000'000;
 
 struct Arguments {
@@ -267,7 +266,11 @@ int main(int argc, char** argv) {
       static_cast<double>(totals.steps) / seconds, static_cast<unsigned long long>(totals.broken));
   good = good && totals.broken == 0;
   if (arguments.minutes >= kFullCoverageMinutes && totals.steps < kFullCoverageSteps) {
-    std::printf("too few steps to say what is never reached\n");
+    std::printf(
+        "too few steps to say what is never reached: this takes %llu; give it more --minutes, or "
+        "more of the machine\n",
+        static_cast<unsigned long long>(kFullCoverageSteps));
+    good = false;
   } else if (arguments.minutes >= kFullCoverageMinutes) {
     for (const std::string& what : totals.coverage.zeros()) {
       std::printf("never reached: %s\n", what.c_str());

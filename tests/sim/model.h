@@ -318,6 +318,7 @@ class Model {
   void on(const core::AbandonGrant&, const core::ReplyBody&) {}
   void check_queue(const Queue& q, const core::QueueReply& r);
   void see_operations();
+  bool gets_a_run(std::uint32_t queue) const;
 
   // ---- model_schedulers.cc
   void on(const core::UpsertScheduler& c, const core::ReplyBody& r);

@@ -102,6 +102,18 @@ void Model::on(const core::ResumeQueue& c, const core::ReplyBody& r) {
   check_queue(*q, std::get<core::QueueReply>(r));
 }
 
+// A tick of this turn has put a job there: its run record names one that is not known yet.
+bool Model::gets_a_run(std::uint32_t queue) const {
+  if (!step_.turn->turn.batch) return false;
+  const auto& changes = step_.turn->turn.batch->changes();
+  return std::any_of(changes.begin(), changes.end(), [&](const auto& row) {
+    model::RunRecord run;
+    return row.first.first == Keyspace::kRun && row.second && model::decode(*row.second, &run) &&
+           run.outcome == model::RunOutcome::kFired && run.job.queue == queue &&
+           run.seq == step_.turn->turn.seq && !jobs_.contains(run.job);
+  });
+}
+
 void Model::on(const core::DeleteQueue& c, const core::ReplyBody& r) {
   Queue* q = queue(c.queue);
   std::optional<Reason> refused;
@@ -130,7 +142,9 @@ void Model::on(const core::DeleteQueue& c, const core::ReplyBody& r) {
     if (!ok()) return;
     // Or a tick that is not seen yet has made another.
     const auto* error = std::get_if<base::Error>(&r);
-    if (error != nullptr && error->reason == Reason::kQueueNotEmpty && !schedulers_.empty()) return;
+    if (error != nullptr && error->reason == Reason::kQueueNotEmpty && gets_a_run(q->number)) {
+      return;
+    }
   }
   if (!wrong.empty()) return fail(8, "the deletion of queue " + c.queue + " was " + wrong);
   if (refused) return;
