@@ -190,6 +190,53 @@ TEST_F(CliTest, AnUpsertSaysWhatItPutBackToTheDefaults) {
   EXPECT_EQ(rota_json("queue get work")["queue"]["settings"]["retry"]["maxAttempts"], 9);
 }
 
+TEST_F(CliTest, AListingGoesOnWhereItsLimitCutIt) {
+  start();
+  make_queue("a");
+  make_queue("b");
+  make_queue("work");
+  for (int i = 0; i < 5; ++i) enqueue(std::to_string(i));
+  for (const char* id : {"s1", "s2"}) {
+    ASSERT_EQ(
+        rota(std::string("scheduler upsert ") + id + " --every 1h --queue work --kind k").code, 0);
+  }
+  // The names of all items, page by page.
+  const auto walk = [&](const std::string& listing, const std::string& items, auto name) {
+    std::vector<std::string> names;
+    std::string token;
+    for (int pages = 1;; ++pages) {
+      const json page = rota_json(listing + " --limit 2 --page-token '" + token + "'");
+      for (const json& item : page[items]) names.push_back(name(item));
+      token = page["nextPageToken"];
+      if (token.empty() || pages == 10) return names;
+      EXPECT_EQ(page[items].size(), 2U);
+    }
+  };
+  std::vector<std::string> ids;
+  std::istringstream names(rota("job list work -o name --limit 0").out);
+  for (std::string id; std::getline(names, id);) ids.push_back(id);
+  ASSERT_EQ(ids.size(), 5U);
+  EXPECT_EQ(walk("job list work", "jobs", [](const json& job) { return job["id"]; }), ids);
+  EXPECT_EQ(walk("queue list", "queues", [](const json& queue) { return queue["name"]; }),
+            (std::vector<std::string>{"a", "b", "work"}));
+  EXPECT_EQ(walk("scheduler list", "schedulers",
+                 [](const json& scheduler) { return scheduler["declaration"]["id"]; }),
+            (std::vector<std::string>{"s1", "s2"}));
+  // The other forms, and no limit, begin there too.
+  const std::string token = rota_json("job list work --limit 3")["nextPageToken"];
+  EXPECT_EQ(rota("job list work -o name --limit 0 --page-token " + token).out,
+            ids[3] + "\n" + ids[4] + "\n");
+  for (const std::string listing :
+       {"job list work", "queue list", "scheduler list", "scheduler runs s1", "worker list"}) {
+    const Said said = rota(listing + " --page-token nonsense");
+    EXPECT_EQ(said.code, 2) << listing;
+    EXPECT_EQ(said.out, "") << listing;
+    EXPECT_TRUE(contains(said.err, "error: INVALID_PAGE_TOKEN: --page-token: ")) << said.err;
+  }
+  // One of another listing is none of this.
+  EXPECT_EQ(rota("job list a --page-token " + token).code, 2);
+}
+
 TEST_F(CliTest, PreviewsWhatIsNotSaved) {
   start();
   const std::string preview =

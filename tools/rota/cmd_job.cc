@@ -73,7 +73,7 @@ Action define_get(CLI::App& app, Context& context) {
 }
 
 struct ListArguments {
-  std::string queue, queue_option, kind, business_key, scheduler;
+  std::string queue, queue_option, kind, business_key, scheduler, page_token;
   std::vector<std::string> states;
   std::int64_t limit = 100;
 };
@@ -100,6 +100,7 @@ int run_list(Context& context, const ListArguments& arguments) {
   using Page = v1::ListJobsResponse;
   Listing<Page> listing;
   listing.limit = arguments.limit;
+  listing.page_token = arguments.page_token;
   listing.fetch = [&](std::int32_t size, const std::string& token) {
     request.set_page_size(size);
     request.set_page_token(token);
@@ -128,7 +129,7 @@ Action define_list(CLI::App& app, Context& context) {
   app.add_option("--kind", arguments->kind, "Only this kind");
   app.add_option("--business-key", arguments->business_key, "Only this business key");
   app.add_option("--scheduler", arguments->scheduler, "Only jobs of this scheduler");
-  app.add_option("--limit", arguments->limit, "Jobs at most; 0: all")->capture_default_str();
+  add_paging(app, *arguments, "Jobs at most; 0: all");
   return [arguments, &context] { return run_list(context, *arguments); };
 }
 

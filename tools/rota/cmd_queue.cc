@@ -36,7 +36,7 @@ void add_yes(CLI::App& app, Context& context) {
 // ------------------------------------------------------------------------------------
 
 struct ListArguments {
-  std::string prefix;
+  std::string prefix, page_token;
   std::int64_t limit = 1'000;
 };
 
@@ -44,6 +44,7 @@ int run_list(Context& context, const ListArguments& arguments) {
   using Page = v1::ListQueuesResponse;
   Listing<Page> listing;
   listing.limit = arguments.limit;
+  listing.page_token = arguments.page_token;
   listing.fetch = [&](std::int32_t size, const std::string& token) {
     v1::ListQueuesRequest request;
     request.set_name_prefix(arguments.prefix);
@@ -69,7 +70,7 @@ int run_list(Context& context, const ListArguments& arguments) {
 Action define_list(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<ListArguments>();
   app.add_option("--prefix", arguments->prefix, "Only names that begin so");
-  app.add_option("--limit", arguments->limit, "Queues at most; 0: all")->capture_default_str();
+  add_paging(app, *arguments, "Queues at most; 0: all");
   return [arguments, &context] { return run_list(context, *arguments); };
 }
 

@@ -256,7 +256,7 @@ Action define_get(CLI::App& app, Context& context) {
 }
 
 struct ListArguments {
-  std::string prefix;
+  std::string prefix, page_token;
   std::int64_t limit = 1'000;
 };
 
@@ -264,6 +264,7 @@ int run_list(Context& context, const ListArguments& arguments) {
   using Page = v1::ListSchedulersResponse;
   Listing<Page> listing;
   listing.limit = arguments.limit;
+  listing.page_token = arguments.page_token;
   listing.fetch = [&](std::int32_t size, const std::string& token) {
     v1::ListSchedulersRequest request;
     request.set_id_prefix(arguments.prefix);
@@ -289,7 +290,7 @@ int run_list(Context& context, const ListArguments& arguments) {
 Action define_list(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<ListArguments>();
   app.add_option("--prefix", arguments->prefix, "Only ids that begin so");
-  app.add_option("--limit", arguments->limit, "Schedulers at most; 0: all")->capture_default_str();
+  add_paging(app, *arguments, "Schedulers at most; 0: all");
   return [arguments, &context] { return run_list(context, *arguments); };
 }
 
@@ -307,7 +308,7 @@ bool is_date(const std::string& text) { return text.size() == 10; }
 // -----------------------------------------------------------------------------------------
 
 struct RunsArguments {
-  std::string id, from, to, business_date;
+  std::string id, from, to, business_date, page_token;
   std::vector<std::string> outcomes;
   std::int64_t limit = 100;
 
@@ -364,6 +365,7 @@ int run_runs(Context& context, const RunsArguments& arguments) {
   using Page = v1::ListRunsResponse;
   Listing<Page> listing;
   listing.limit = arguments.limit;
+  listing.page_token = arguments.page_token;
   listing.fetch = [&](std::int32_t size, const std::string& token) {
     request->set_page_size(size);
     request->set_page_token(token);
@@ -395,8 +397,7 @@ Action define_runs(CLI::App& app, Context& context) {
   app.add_option("--business-date", arguments->business_date, "Only this date, YYYY-MM-DD");
   add_repeated(app, "--outcome", arguments->outcomes,
                "Only fired, skipped or missed; a list or repeated");
-  app.add_option("--limit", arguments->limit, "Runs at most, the newest; 0: all")
-      ->capture_default_str();
+  add_paging(app, *arguments, "Runs at most, the newest; 0: all");
   return [arguments, &context] { return run_runs(context, *arguments); };
 }
 

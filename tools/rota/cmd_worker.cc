@@ -16,7 +16,7 @@ namespace {
 using internal::RawClient;
 
 struct ListArguments {
-  std::string queue;
+  std::string queue, page_token;
   std::int64_t limit = 1'000;
 };
 
@@ -24,6 +24,7 @@ int run_list(Context& context, const ListArguments& arguments) {
   using Page = v1::ListWorkersResponse;
   Listing<Page> listing;
   listing.limit = arguments.limit;
+  listing.page_token = arguments.page_token;
   listing.fetch = [&](std::int32_t size, const std::string& token) {
     v1::ListWorkersRequest request;
     request.set_queue(arguments.queue);
@@ -52,7 +53,7 @@ int run_list(Context& context, const ListArguments& arguments) {
 Action define_list(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<ListArguments>();
   app.add_option("-q,--queue", arguments->queue, "Only workers that asked for this queue");
-  app.add_option("--limit", arguments->limit, "Workers at most; 0: all")->capture_default_str();
+  add_paging(app, *arguments, "Workers at most; 0: all");
   return [arguments, &context] { return run_list(context, *arguments); };
 }
 

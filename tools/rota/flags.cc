@@ -46,8 +46,8 @@ constexpr std::array<Alias, 27> kAliases = {{
     {"to_time", "--to"},
 }};
 
-constexpr std::array<std::string_view, 5> kMayBeEmpty = {"payload", "note", "reason", "owner",
-                                                         "prefix"};
+constexpr std::array<std::string_view, 6> kMayBeEmpty = {"payload", "note",   "reason",
+                                                         "owner",   "prefix", "page-token"};
 constexpr std::array<std::string_view, 1> kBytes = {"payload"};
 constexpr std::string_view kGlobalGroup = "Options of every command";
 

@@ -22,7 +22,8 @@ std::string flag_of(const CLI::App& app, std::string_view field);
 Error explain(const CLI::App& app, const CLI::ParseError& error);
 
 // Refuses what no command can mean: a value that is not UTF-8 (but for --payload), and an empty one
-// unless the empty text says something (--payload, --note, --reason, --owner, --prefix).
+// unless the empty text says something (--payload, --note, --reason, --owner, --prefix,
+// --page-token).
 Result<Ok> check_values(const CLI::App& app);
 
 // Refuses the first option that was given and is none of `allowed` (long names without dashes) nor

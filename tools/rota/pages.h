@@ -2,6 +2,7 @@
 // Listings: page after page until the end or a limit, in the chosen form of output.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -17,6 +18,7 @@ namespace rota::cli {
 template <class Response>
 struct Listing {
   std::int64_t limit = 100;  // items at most; 0: all
+  std::string page_token{};  // where to begin: that of an earlier answer; empty: at the first item
   // One page.
   std::function<Result<Response>(std::int32_t page_size, const std::string& page_token)> fetch;
   // The items of a page.
@@ -29,6 +31,14 @@ struct Listing {
   std::string nothing;  // for people, on standard error, when the list is empty
 };
 
+// The options of a listing: --limit, with its default in `limit`, and --page-token.
+template <class Arguments>
+void add_paging(CLI::App& app, Arguments& arguments, const std::string& limit_help) {
+  app.add_option("--limit", arguments.limit, limit_help)->capture_default_str();
+  app.add_option("--page-token", arguments.page_token,
+                 "Go on where an answer in json ended: its nextPageToken, with the same filters");
+}
+
 // The exit code. In json all pages become one response, whose nextPageToken is empty unless the
 // limit cut the list; the other forms write each page as it comes.
 template <class Response>
@@ -39,7 +49,7 @@ int show_list(Context& context, const Listing<Response>& listing) {
         usage_error("--limit", std::to_string(listing.limit) + ", must be 0 (all) or more"));
   }
   Response all;
-  std::string token;
+  std::string token = listing.page_token;
   std::int64_t shown = 0;
   while (true) {
     const std::int64_t left =
@@ -65,7 +75,7 @@ int show_list(Context& context, const Listing<Response>& listing) {
     all.set_next_page_token(token);
     out.write(to_json(all, true) + "\n");
   } else if (out.form == Form::kTable) {
-    if (shown == 0) out.note(listing.nothing);
+    if (shown == 0) out.note(listing.page_token.empty() ? listing.nothing : "nothing more");
     if (!token.empty()) {
       out.note("there are more: --limit raises the limit, --limit 0 shows all");
     }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "rota/version.h"
@@ -195,6 +196,20 @@ TEST(CommandLine, NumbersOutOfBoundsNameTheirOptionAndTheBounds) {
                      "2026-11-29T00:00:00Z"}),
             "error: INVALID_FIELD: --to: 2026-11-29T00:00:00Z lies before --from "
             "2026-11-30T00:00:00Z");
+}
+
+TEST(CommandLine, EveryListingThatIsCutCanGoOn) {
+  for (const Noun& noun : nouns()) {
+    for (const Verb& verb : noun.verbs) {
+      const auto options = long_options(noun, verb);
+      const auto has = [&](const char* option) {
+        return std::find(options.begin(), options.end(), option) != options.end();
+      };
+      EXPECT_EQ(has("--page-token"), has("--limit")) << noun.name << " " << verb.name;
+    }
+  }
+  // Empty, as the first call of a loop in a script has it: from the begin.
+  EXPECT_EQ(run({"queue", "list", "--page-token", "", "--server", "127.0.0.1:1"}).code, 6);
 }
 
 TEST(CommandLine, ABadAddressNamesWhereItStands) {

@@ -16,7 +16,7 @@ _rota_options() {
       echo "--payload"
       ;;
     "job list")
-      echo "--business-key --kind --limit --queue --scheduler --state"
+      echo "--business-key --kind --limit --page-token --queue --scheduler --state"
       ;;
     "job wait")
       echo "--at-most"
@@ -34,7 +34,7 @@ _rota_options() {
       echo "--yes"
       ;;
     "queue list")
-      echo "--limit --prefix"
+      echo "--limit --page-token --prefix"
       ;;
     "queue set")
       echo "--attempt-timeout --backoff-cap --backoff-delays --backoff-factor --backoff-first \
@@ -61,10 +61,10 @@ _rota_options() {
         --start-deadline-after --time-zone"
       ;;
     "scheduler list")
-      echo "--limit --prefix"
+      echo "--limit --page-token --prefix"
       ;;
     "scheduler runs")
-      echo "--business-date --from --limit --outcome --to"
+      echo "--business-date --from --limit --outcome --page-token --to"
       ;;
     "scheduler preview")
       echo "--after --business-day-offset --count --cron --end --every --phase --start \
@@ -77,7 +77,7 @@ _rota_options() {
       echo "--yes"
       ;;
     "worker list")
-      echo "--limit --queue"
+      echo "--limit --page-token --queue"
       ;;
   esac
 }
