@@ -9,6 +9,7 @@
 #include "store/data_directory.h"
 #include "store/kept_logs.h"
 #include "store/log_scan.h"
+#include "store/own_files.h"
 #include "store/rocks_key.h"
 #include "store/rocks_open.h"
 #include "store/rocks_store.h"
@@ -61,9 +62,15 @@ class Opening {
       if (const auto failure = space_.tend_ballast()) info->no_ballast = failure->text;
     }
     Health& health = *database_->health;
-    RocksStore::Parts parts{
-        std::move(directory_), std::move(database_), std::move(*acked_), record_, commit_,
-        options_.read_only,    loss_accepted_,       std::move(space_)};
+    RocksStore::Parts parts{std::move(directory_),
+                            std::move(database_),
+                            std::move(*acked_),
+                            record_,
+                            commit_,
+                            options_.read_only,
+                            loss_accepted_,
+                            std::move(space_),
+                            options_.witness_interval};
     auto store = std::make_unique<RocksStore>(std::move(parts), executor);
     health.arm();
     return store;
@@ -109,7 +116,8 @@ class Opening {
   // nothing here; they are met again.
   std::optional<Failure> refuse_second_creation() const {
     core::CommitSeq seq = 0;
-    auto witness = AckedSeq::open(directory_.file(kWitnessFile), /*create=*/false);
+    auto witness =
+        AckedSeq::open(directory_.file(kWitnessFile), /*create=*/false, directory_.files());
     if (const auto* acked = std::get_if<AckedSeq>(&witness)) seq = acked->value();
     if (seq == 0 && directory_.has_database()) {
       RocksOpenOptions rocks;
@@ -157,7 +165,8 @@ class Opening {
       database_.reset();
     }
     if (!failure && !options_.read_only) {
-      failure = keep_logs(directory_.path(), {torn.file()}, kTornPrefix + std::string("manifest"));
+      failure = keep_logs(directory_.path(), {torn.file()}, kTornPrefix + std::string("manifest"),
+                          directory_.files());
     }
     if (!failure) {
       rocks.read_only = options_.read_only;
@@ -259,7 +268,9 @@ class Opening {
           (torn ? kTornPrefix + std::string("after-") : "loss-after-") + std::to_string(*good);
       auto logs = log_files(*file_system_, rocks.path, first_log);
       if (logs.failure) return std::move(logs.failure);
-      if (auto failure = keep_logs(directory_.path(), logs.paths, name)) return failure;
+      if (auto failure = keep_logs(directory_.path(), logs.paths, name, directory_.files())) {
+        return failure;
+      }
       // Should this process end before the loss is dealt with, the next one is to refuse again.
       if (!torn && acked_->value() <= *good) {
         if (auto failure = acked_->write(*good + 1)) return failure;
@@ -412,7 +423,7 @@ class Opening {
   }
 
   std::optional<Failure> open_witness(bool create) {
-    auto opened = AckedSeq::open(directory_.file(kWitnessFile), create);
+    auto opened = AckedSeq::open(directory_.file(kWitnessFile), create, directory_.files());
     if (auto* failure = std::get_if<Failure>(&opened)) return std::move(*failure);
     acked_.emplace(std::get<AckedSeq>(std::move(opened)));
     return create ? directory_.sync_entries() : std::nullopt;
@@ -474,6 +485,7 @@ OpenResult open_store_on(std::shared_ptr<rocksdb::FileSystem> file_system,
   where.path = options.directory;
   where.create = options.create && !options.read_only;
   where.allow_network_file_system = options.allow_network_file_system;
+  if (options.own_files) where.files = options.own_files;
   auto directory = DataDirectory::open(where);
   if (auto* failure = std::get_if<Failure>(&directory)) {
     result.failure = std::move(*failure);

@@ -61,7 +61,8 @@ RocksStore::RocksStore(Parts parts, core::Executor& executor)
   hooks.failed = [this](Failure failure) { database_->health->fail(std::move(failure)); };
   // Without ballast a store works as well; the next open says so if it still cannot be made.
   hooks.each_second = [this] { (void)space_.tend_ballast(); };
-  witness_ = std::make_unique<Witness>(std::move(parts.acked), std::move(hooks));
+  witness_ =
+      std::make_unique<Witness>(std::move(parts.acked), parts.witness_interval, std::move(hooks));
 }
 
 RocksStore::~RocksStore() = default;

@@ -29,6 +29,7 @@ class RocksStore final : public core::ShardStore {
     bool read_only = false;
     bool lower_witness = false;  // batches were given up: the witness knows too much
     SpaceWatch space;
+    std::chrono::milliseconds witness_interval;
   };
   RocksStore(Parts parts, core::Executor& executor);
   ~RocksStore() override;
