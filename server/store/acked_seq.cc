@@ -30,8 +30,10 @@ std::variant<AckedSeq, Failure> AckedSeq::open(const std::string& path, bool cre
   }
   AckedSeq file(path, std::move(opened));
   std::optional<Failure> failure = file.read();
-  if (failure && failure->kind == FailureKind::kDamage && create) {
-    // A creation that was cut short: it ends with the witness whole, and nothing was acknowledged.
+  const bool damaged = failure && failure->kind == FailureKind::kDamage;
+  if (create && (damaged || (!failure && file.value_ == 0))) {
+    // A creation, perhaps one that was cut short: it ends with the witness whole, and nothing was
+    // acknowledged. What can be read need not have been synced.
     for (int i = 0; i < kSlots; ++i) {
       if (auto unwritten = file.write(0)) return *unwritten;
     }

@@ -151,7 +151,9 @@ std::variant<DataDirectory, Failure> DataDirectory::open(const Options& options)
   }
   OwnFile directory(options.files, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (!directory.ok()) {
-    return config("data directory " + path + ": " + std::strerror(errno));
+    const std::string what = "data directory " + path;
+    if (errno == EIO) return system_failure(errno, "open " + what);
+    return config(what + ": " + std::strerror(errno));
   }
   struct statfs file_system {};
   if (::fstatfs(directory.fd(), &file_system) != 0) return system_failure(errno, "statfs " + path);

@@ -112,13 +112,16 @@ class Opening {
   }
 
   // A creation that was cut short has acknowledged nothing. Where something was, the file store_id
-  // is what is missing, and nothing may be written over the rest. Files that cannot be read say
-  // nothing here; they are met again.
+  // is what is missing, and nothing may be written over the rest. Damaged files say nothing here;
+  // they are met again.
   std::optional<Failure> refuse_second_creation() const {
     core::CommitSeq seq = 0;
     auto witness =
         AckedSeq::open(directory_.file(kWitnessFile), /*create=*/false, directory_.files());
     if (const auto* acked = std::get_if<AckedSeq>(&witness)) seq = acked->value();
+    if (auto* failure = std::get_if<Failure>(&witness)) {
+      if (failure->kind != FailureKind::kDamage) return std::move(*failure);
+    }
     if (seq == 0 && directory_.has_database()) {
       RocksOpenOptions rocks;
       rocks.path = directory_.database_path();
@@ -452,6 +455,8 @@ class Opening {
   // From here on nothing of an earlier epoch can be mistaken for ours.
   std::optional<Failure> begin_epoch() {
     if (options_.read_only) return std::nullopt;
+    // Whoever gave store_id its name may have been killed before the sync.
+    if (auto failure = directory_.sync_entries()) return failure;
     ++commit_.epoch;
     const auto status = database_->put_own({{commit_record_key(), encode(commit_)}});
     if (!status.ok()) return rocks_failure(status, "begin epoch " + std::to_string(commit_.epoch));
