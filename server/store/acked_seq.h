@@ -30,7 +30,7 @@ class AckedSeq {
   // Durable when it returns nothing. Two copies are written in turn, so that a write torn by a
   // power cut leaves the other one.
   std::optional<Failure> write(core::CommitSeq seq);
-  // Both copies: when batches were given up on purpose, and what was acknowledged is less now.
+  // Both copies: when batches were given up on purpose, and less is asked for from now on.
   // Until it returns, a later open may still read the former number.
   std::optional<Failure> lower(core::CommitSeq seq);
 

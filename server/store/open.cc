@@ -54,7 +54,7 @@ class Opening {
     info->format = record_.format;
     info->created = creating_;
     info->recovered_seq = commit_.seq;
-    info->acked_seq = acked_->value();
+    info->acked_seq = known_acked_;
     info->loss_accepted = loss_accepted_;
     info->torn_log = torn_log_;
     info->gave_up_ballast = space_.gave_up_ballast();
@@ -62,15 +62,9 @@ class Opening {
       if (const auto failure = space_.tend_ballast()) info->no_ballast = failure->text;
     }
     Health& health = *database_->health;
-    RocksStore::Parts parts{std::move(directory_),
-                            std::move(database_),
-                            std::move(*acked_),
-                            record_,
-                            commit_,
-                            options_.read_only,
-                            loss_accepted_,
-                            std::move(space_),
-                            options_.witness_interval};
+    RocksStore::Parts parts{
+        std::move(directory_), std::move(database_), std::move(*acked_),       record_, commit_,
+        options_.read_only,    std::move(space_),    options_.witness_interval};
     auto store = std::make_unique<RocksStore>(std::move(parts), executor);
     health.arm();
     return store;
@@ -275,7 +269,8 @@ class Opening {
         return failure;
       }
       // Should this process end before the loss is dealt with, the next one is to refuse again.
-      if (!torn && acked_->value() <= *good) {
+      // Also when that is written already, by one that was killed before the sync.
+      if (!torn && acked_->value() <= *good + 1) {
         if (auto failure = acked_->write(*good + 1)) return failure;
       }
     }
@@ -443,13 +438,15 @@ class Opening {
                         commit_.seq);
   }
 
-  // The witness is lowered with the first batch, see StoreInfo.
+  // The witness then asks for one batch more than there is: an open refuses as before, by the same
+  // number, up to the moment in which the first batch is committed, and not after it.
   std::optional<Failure> note_loss() {
+    known_acked_ = acked_->value();
     if (!loss_accepted_) return std::nullopt;
     ++record_.incarnation;
     const auto status = database_->put_own({{store_record_key(), encode(record_)}});
     if (!status.ok()) return rocks_failure(status, "store the new incarnation");
-    return std::nullopt;
+    return acked_->lower(commit_.seq + 1);
   }
 
   // From here on nothing of an earlier epoch can be mistaken for ours.
@@ -476,6 +473,7 @@ class Opening {
   std::optional<CommitRecord> tables_;           // both families hold all up to it
   std::optional<core::CommitSeq> expected_seq_;  // of a log that was not replayed to its end
   bool loss_accepted_ = false;
+  core::CommitSeq known_acked_ = 0;  // by the witness as it was found
   std::string torn_log_;
   std::string manifest_;  // as found
 };

@@ -51,7 +51,6 @@ RocksStore::RocksStore(Parts parts, core::Executor& executor)
       submitted_(parts.commit.seq),
       committed_(parts.commit.seq),
       write_batch_(new_write_batch()),
-      lower_witness_(parts.lower_witness),
       space_(std::move(parts.space)) {
   if (read_only_) return;
   Witness::Hooks hooks;
@@ -94,9 +93,6 @@ void RocksStore::run_commit(const Batch& batch, CommitSeq seq, const CommitFn& d
       commit_bytes_ += batch.bytes();
       ++commits_;
       committed_.store(seq);
-      if (std::exchange(lower_witness_, false)) {
-        if (auto failure = witness_->lower(seq)) health.fail(std::move(*failure));
-      }
       done(seq, Outcome::kCommitted, {});
       return;
     }
@@ -277,7 +273,7 @@ void RocksStore::close() {
   if (database_ == nullptr) return;
   if (witness_) {
     witness_->end();
-    if (!lower_witness_ && !database_->health->failed()) {
+    if (!database_->health->failed()) {
       if (auto failure = witness_->close(committed_.load())) {
         database_->health->fail(std::move(*failure));
       }

@@ -17,11 +17,6 @@ Witness::Witness(AckedSeq acked, std::chrono::milliseconds interval, Hooks hooks
 
 Witness::~Witness() { end(); }
 
-std::optional<Failure> Witness::lower(core::CommitSeq seq) {
-  std::lock_guard lock(mutex_);
-  return acked_.lower(seq);
-}
-
 void Witness::end() {
   if (!thread_.joinable()) return;
   {
@@ -34,6 +29,8 @@ void Witness::end() {
 
 std::optional<Failure> Witness::close(core::CommitSeq seq) {
   end();
+  // Less: batches were given up, and none has followed that settles it.
+  if (seq < acked_.value()) return std::nullopt;
   return acked_.write(seq);
 }
 
@@ -41,7 +38,6 @@ void Witness::run() {
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, interval_, [this] { return ending_; })) {
     const core::CommitSeq seq = hooks_.committed();
-    // Less than is written there: batches were given up, and lower() comes with the first new one.
     if (seq > acked_.value()) {
       if (auto failure = acked_.write(seq)) {
         lock.unlock();

@@ -29,12 +29,10 @@ class Witness {
   Witness(const Witness&) = delete;
   Witness& operator=(const Witness&) = delete;
 
-  // Writes a number that is lower than the one there, see AckedSeq. Any thread.
-  std::optional<Failure> lower(core::CommitSeq seq);
-
   // Ends the thread. Idempotent.
   void end();
-  // Ends, and writes the last number. Not called after a failure.
+  // Ends, and writes the last number where it is not less than the one there. Not called after a
+  // failure.
   std::optional<Failure> close(core::CommitSeq seq);
 
  private:

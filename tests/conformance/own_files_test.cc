@@ -268,6 +268,43 @@ TEST_F(OwnFilesTest, NoStoreIsMadeBesideAWitnessThatCannotBeRead) {
   EXPECT_EQ(open_ok()->last_committed(), 1U);
 }
 
+// The first batch after a loss settles it by itself: nothing that comes after it can fail and leave
+// a store that is refused once more, by a number that nobody has agreed to.
+TEST_F(OwnFilesTest, AnAcceptedLossIsSettledByItsFirstBatchAlone) {
+  options_.witness_interval = std::chrono::hours(1);
+  {
+    auto store = open_ok();
+    Driver driver(*store);
+    for (int i = 0; i < 5; ++i) ASSERT_EQ(put(driver, padded(i)), Outcome::kCommitted);
+    store->close();
+  }
+  const std::string log = newest_log(options_.directory);
+  truncate_file(log, file_size(log) - 3);
+  EXPECT_THAT(refused().text, HasSubstr("--accept-loss-after=4"));
+  options_.accept_loss_after = 4;
+  {
+    auto result = store::open_store(options_, executor_);
+    ASSERT_FALSE(result.failure) << result.failure->describe();
+    EXPECT_TRUE(result.info.loss_accepted);
+    EXPECT_EQ(result.info.acked_seq, 5U) << "as it was found";
+    result.store->close();  // without a batch nothing is settled
+  }
+  options_.accept_loss_after.reset();
+  EXPECT_THAT(refused().text, HasSubstr("--accept-loss-after=4"));
+  options_.accept_loss_after = 4;
+  {
+    auto store = open_ok();
+    ASSERT_NE(store, nullptr);
+    files_->fail(Call::kWrite, "acked_seq", EIO);
+    Driver driver(*store);
+    ASSERT_EQ(put(driver, "another"), Outcome::kCommitted);
+    EXPECT_EQ(files_->failures(), 0);
+  }
+  files_->fail(Call::kNone, {}, 0);
+  options_.accept_loss_after.reset();
+  EXPECT_EQ(open_ok()->last_committed(), 5U);
+}
+
 TEST_F(OwnFilesTest, TheSystemsCallsReportAndProtectAsTheyAre) {
   store::OwnFiles& files = *store::system_files();
   const std::string path = directory_ / "file";
