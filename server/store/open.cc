@@ -203,6 +203,8 @@ class Opening {
     std::optional<CommitRecord> payload;
     if (status.ok()) status = database->commit_of(database->state, &state);
     if (status.ok()) status = database->commit_of(database->payload, &payload);
+    // RocksDB gets over a filter that cannot be read; no error of a file is passed over here.
+    if (auto first = database->health->first()) return first;
     if (!status.ok()) return rocks_failure(status, "read the commit records");
     const bool two = !record || record->format >= kFormatOfTwoCommitRecords;
     tables_ = two ? std::min(state, payload) : state;  // absent is the least
