@@ -2,7 +2,6 @@
 #include "store/acked_seq.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 
@@ -18,20 +17,23 @@ constexpr int kSlots = 2;
 
 }  // namespace
 
-std::variant<AckedSeq, Failure> AckedSeq::open(const std::string& path, bool create) {
+std::variant<AckedSeq, Failure> AckedSeq::open(const std::string& path, bool create,
+                                               const std::shared_ptr<OwnFiles>& files) {
   const int flags = O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0);
-  const int fd = ::open(path.c_str(), flags, 0600);
-  if (fd < 0) {
+  OwnFile opened(files, path, flags, 0600);
+  if (!opened.ok()) {
     if (errno == ENOENT) {
       return Failure{FailureKind::kDamage,
                      path + " is missing: what was acknowledged cannot be checked"};
     }
     return system_failure(errno, "open " + path);
   }
-  AckedSeq file(path, fd);
+  AckedSeq file(path, std::move(opened));
   std::optional<Failure> failure = file.read();
-  if (failure && failure->kind == FailureKind::kDamage && create) {
-    // A creation that was cut short: it ends with the witness whole, and nothing was acknowledged.
+  const bool damaged = failure && failure->kind == FailureKind::kDamage;
+  if (create && (damaged || (!failure && file.value_ == 0))) {
+    // A creation, perhaps one that was cut short: it ends with the witness whole, and nothing was
+    // acknowledged. What can be read need not have been synced.
     for (int i = 0; i < kSlots; ++i) {
       if (auto unwritten = file.write(0)) return *unwritten;
     }
@@ -41,21 +43,11 @@ std::variant<AckedSeq, Failure> AckedSeq::open(const std::string& path, bool cre
   return file;
 }
 
-AckedSeq::AckedSeq(AckedSeq&& other) noexcept
-    : path_(std::move(other.path_)),
-      fd_(std::exchange(other.fd_, -1)),
-      value_(other.value_),
-      next_slot_(other.next_slot_) {}
-
-AckedSeq::~AckedSeq() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 std::optional<Failure> AckedSeq::read() {
   bool found = false;
   for (int slot = 0; slot < kSlots; ++slot) {
     char bytes[13];  // format 1, number 8, checksum 4
-    const ssize_t n = ::pread(fd_, bytes, sizeof bytes, slot * kSlotBytes);
+    const ssize_t n = file_.files().pread(file_.fd(), bytes, sizeof bytes, slot * kSlotBytes);
     if (n < 0) return system_failure(errno, "read " + path_);
     model::Reader reader =
         model::Reader::open(std::string_view(bytes, static_cast<std::size_t>(n)), kFormat);
@@ -75,9 +67,10 @@ std::optional<Failure> AckedSeq::write(core::CommitSeq seq) {
   model::Writer writer(kFormat);
   writer.u64(seq);
   const std::string bytes = writer.seal();
-  if (::pwrite(fd_, bytes.data(), bytes.size(), next_slot_ * kSlotBytes) !=
+  OwnFiles& files = file_.files();
+  if (files.pwrite(file_.fd(), bytes.data(), bytes.size(), next_slot_ * kSlotBytes) !=
           static_cast<ssize_t>(bytes.size()) ||
-      ::fdatasync(fd_) != 0) {
+      files.fdatasync(file_.fd()) != 0) {
     return system_failure(errno, "write " + path_);
   }
   next_slot_ = (next_slot_ + 1) % kSlots;

@@ -7,6 +7,7 @@
 // copy of the disk.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,32 +15,31 @@
 
 #include "core/store.h"
 #include "store/failure.h"
+#include "store/own_files.h"
 
 namespace rota::store {
 
 class AckedSeq {
  public:
   // kDamage when the file is missing (unless `create`) or neither of its two copies can be read.
-  static std::variant<AckedSeq, Failure> open(const std::string& path, bool create);
-
-  AckedSeq(AckedSeq&& other) noexcept;
-  AckedSeq& operator=(AckedSeq&&) = delete;
-  ~AckedSeq();
+  static std::variant<AckedSeq, Failure> open(
+      const std::string& path, bool create,
+      const std::shared_ptr<OwnFiles>& files = system_files());
 
   core::CommitSeq value() const { return value_; }
   // Durable when it returns nothing. Two copies are written in turn, so that a write torn by a
   // power cut leaves the other one.
   std::optional<Failure> write(core::CommitSeq seq);
-  // Both copies: when batches were given up on purpose, and what was acknowledged is less now.
+  // Both copies: when batches were given up on purpose, and less is asked for from now on.
   // Until it returns, a later open may still read the former number.
   std::optional<Failure> lower(core::CommitSeq seq);
 
  private:
-  AckedSeq(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  AckedSeq(std::string path, OwnFile file) : path_(std::move(path)), file_(std::move(file)) {}
   std::optional<Failure> read();
 
   std::string path_;
-  int fd_ = -1;
+  OwnFile file_;
   core::CommitSeq value_ = 0;
   int next_slot_ = 0;
 };

@@ -28,31 +28,16 @@ constexpr char kLockFile[] = "lock";
 constexpr char kIdentityFile[] = "store_id";
 constexpr char kIdentityTitle[] = "rota store";
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  bool ok() const { return fd_ >= 0; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
-
 Failure config(std::string text) { return {FailureKind::kConfig, std::move(text)}; }
 
 // Creates the directory and missing parents, each for its owner only.
-std::optional<Failure> make_directory(const std::string& path) {
+std::optional<Failure> make_directory(const std::shared_ptr<OwnFiles>& files,
+                                      const std::string& path) {
   const std::filesystem::path whole(path);
   std::filesystem::path part;
   for (const auto& segment : whole) {
     part /= segment;
-    if (::mkdir(part.c_str(), 0700) != 0) {
+    if (files->mkdir(part, 0700) != 0) {
       if (errno == EEXIST) continue;
       if (errno == EROFS || errno == EACCES || errno == EPERM || errno == ENOTDIR) {
         return config("data directory " + path + ": cannot create " + part.string() + ": " +
@@ -61,8 +46,8 @@ std::optional<Failure> make_directory(const std::string& path) {
       return system_failure(errno, "create directory " + part.string());
     }
     const std::filesystem::path parent = part.has_parent_path() ? part.parent_path() : ".";
-    Descriptor above(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!above.ok() || ::fsync(above.get()) != 0) {
+    const OwnFile above(files, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!above.ok() || files->fsync(above.fd()) != 0) {
       return system_failure(errno, "sync directory " + parent.string());
     }
   }
@@ -96,7 +81,8 @@ std::string holder_of(int lock) {
   return "another process";
 }
 
-std::optional<Failure> take_lock(int lock, const std::string& path) {
+std::optional<Failure> take_lock(const OwnFile& file, const std::string& path) {
+  const int lock = file.fd();
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) {
       return Failure{FailureKind::kInUse, "data directory " + path + " is in use by " +
@@ -106,7 +92,7 @@ std::optional<Failure> take_lock(int lock, const std::string& path) {
   }
   const std::string pid = std::to_string(::getpid()) + "\n";
   if (::ftruncate(lock, 0) != 0 ||
-      ::pwrite(lock, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+      file.files().pwrite(lock, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
     return system_failure(errno, "write " + path + "/" + kLockFile);
   }
   return std::nullopt;
@@ -161,42 +147,34 @@ std::variant<DataDirectory, Failure> DataDirectory::open(const Options& options)
   const std::string& path = options.path;
   if (path.empty()) return config("no data directory is named");
   if (options.create) {
-    if (auto failure = make_directory(path)) return *failure;
+    if (auto failure = make_directory(options.files, path)) return *failure;
   }
-  Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  OwnFile directory(options.files, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (!directory.ok()) {
-    return config("data directory " + path + ": " + std::strerror(errno));
+    const std::string what = "data directory " + path;
+    if (errno == EIO) return system_failure(errno, "open " + what);
+    return config(what + ": " + std::strerror(errno));
   }
   struct statfs file_system {};
-  if (::fstatfs(directory.get(), &file_system) != 0) return system_failure(errno, "statfs " + path);
+  if (::fstatfs(directory.fd(), &file_system) != 0) return system_failure(errno, "statfs " + path);
   const auto network = network_file_system(static_cast<std::uint64_t>(file_system.f_type));
   if (network && !options.allow_network_file_system) {
     return config("data directory " + path + " is on a network file system (" + *network +
                   "), whose locks and syncs promise less than an acknowledged write needs: name a "
                   "directory on a local disk, or accept the risk with --allow-network-file-system");
   }
-  if (auto failure = refuse_foreign(directory.get(), path)) return *failure;
-  Descriptor lock(
-      ::openat(directory.get(), kLockFile, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (auto failure = refuse_foreign(directory.fd(), path)) return *failure;
+  OwnFile lock(options.files, path + "/" + kLockFile, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+               0600);
   if (!lock.ok()) {
     if (errno == EACCES || errno == EROFS || errno == EPERM) {
       return config("data directory " + path + " cannot be written: " + std::strerror(errno));
     }
     return system_failure(errno, "open " + path + "/" + kLockFile);
   }
-  if (auto failure = take_lock(lock.get(), path)) return *failure;
-  if (auto failure = make_private(directory.get(), path)) return *failure;
-  return DataDirectory(path, directory.release(), lock.release());
-}
-
-DataDirectory::DataDirectory(DataDirectory&& other) noexcept
-    : path_(std::move(other.path_)),
-      directory_(std::exchange(other.directory_, -1)),
-      lock_(std::exchange(other.lock_, -1)) {}
-
-DataDirectory::~DataDirectory() {
-  if (lock_ >= 0) ::close(lock_);  // the kernel releases the lock, as it does when we are killed
-  if (directory_ >= 0) ::close(directory_);
+  if (auto failure = take_lock(lock, path)) return *failure;
+  if (auto failure = make_private(directory.fd(), path)) return *failure;
+  return DataDirectory(path, options.files, std::move(directory), std::move(lock));
 }
 
 bool DataDirectory::has_database() const {
@@ -206,13 +184,13 @@ bool DataDirectory::has_database() const {
 
 std::variant<std::optional<StoreIdentity>, Failure> DataDirectory::read_identity() const {
   const std::string path = file(kIdentityFile);
-  Descriptor in(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const OwnFile in(files_, path, O_RDONLY | O_CLOEXEC);
   if (!in.ok()) {
     if (errno == ENOENT) return std::optional<StoreIdentity>();
     return system_failure(errno, "open " + path);
   }
   char text[512];
-  const ssize_t n = ::pread(in.get(), text, sizeof text, 0);
+  const ssize_t n = files_->pread(in.fd(), text, sizeof text, 0);
   if (n < 0) return system_failure(errno, "read " + path);
   const std::string found(text, static_cast<std::size_t>(n));
   std::istringstream lines(found);
@@ -232,13 +210,13 @@ std::optional<Failure> DataDirectory::write_identity(const StoreIdentity& identi
   const std::string path = file(kIdentityFile);
   const std::string draft = path + ".new";
   const std::string text = text_of(identity);
-  Descriptor out(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const OwnFile out(files_, draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (!out.ok()) return system_failure(errno, "create " + draft);
-  if (::write(out.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      ::fsync(out.get()) != 0) {
+  if (files_->pwrite(out.fd(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) ||
+      files_->fsync(out.fd()) != 0) {
     return system_failure(errno, "write " + draft);
   }
-  if (::rename(draft.c_str(), path.c_str()) != 0) return system_failure(errno, "rename " + draft);
+  if (files_->rename(draft, path) != 0) return system_failure(errno, "rename " + draft);
   return sync_entries();
 }
 
@@ -249,16 +227,11 @@ std::optional<std::uint64_t> free_bytes_at(const std::string& path) {
 }
 
 std::optional<Failure> sync_directory(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return system_failure(errno, "open " + path);
-  const int error = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  if (error != 0) return system_failure(error, "sync directory " + path);
-  return std::nullopt;
+  return sync_directory(system_files(), path);
 }
 
 std::optional<Failure> DataDirectory::sync_entries() const {
-  if (::fsync(directory_) != 0) return system_failure(errno, "sync directory " + path_);
+  if (files_->fsync(directory_.fd()) != 0) return system_failure(errno, "sync directory " + path_);
   return std::nullopt;
 }
 

@@ -9,11 +9,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 
 #include "store/failure.h"
+#include "store/own_files.h"
 
 namespace rota::store {
 
@@ -33,17 +35,15 @@ class DataDirectory {
     std::string path;
     bool create = true;
     bool allow_network_file_system = false;
+    std::shared_ptr<OwnFiles> files = system_files();
   };
   // Creates the directory if it may, checks the file system, takes the lock, and makes it readable
   // by its owner only (0700). Refuses: kInUse with the holder's process id; kConfig for a network
   // file system, a path that is no directory, and a directory that holds other files and no store.
   static std::variant<DataDirectory, Failure> open(const Options& options);
 
-  DataDirectory(DataDirectory&& other) noexcept;
-  DataDirectory& operator=(DataDirectory&&) = delete;
-  ~DataDirectory();
-
   const std::string& path() const { return path_; }
+  const std::shared_ptr<OwnFiles>& files() const { return files_; }
   std::string database_path() const { return path_ + "/db"; }
   // Whether RocksDB was ever created here.
   bool has_database() const;
@@ -58,12 +58,16 @@ class DataDirectory {
   std::optional<Failure> sync_entries() const;
 
  private:
-  DataDirectory(std::string path, int directory, int lock)
-      : path_(std::move(path)), directory_(directory), lock_(lock) {}
+  DataDirectory(std::string path, std::shared_ptr<OwnFiles> files, OwnFile directory, OwnFile lock)
+      : path_(std::move(path)),
+        files_(std::move(files)),
+        directory_(std::move(directory)),
+        lock_(std::move(lock)) {}
 
   std::string path_;
-  int directory_ = -1;
-  int lock_ = -1;
+  std::shared_ptr<OwnFiles> files_;
+  OwnFile directory_;
+  OwnFile lock_;  // closed first; the kernel releases the lock, as it does when we are killed
 };
 
 // What the file system of a directory has left for this process; nullopt when it does not say.

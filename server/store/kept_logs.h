@@ -4,11 +4,13 @@
 // without a part of them: whoever wants to know what was left out finds it there.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "store/failure.h"
+#include "store/own_files.h"
 
 namespace rota::store {
 
@@ -19,6 +21,7 @@ inline constexpr char kTornPrefix[] = "torn-";
 // RocksDB removes its own names of them and never writes them again. A folder of that name is
 // replaced. Durable when it returns nothing.
 std::optional<Failure> keep_logs(const std::string& data_directory,
-                                 const std::vector<std::string>& logs, const std::string& name);
+                                 const std::vector<std::string>& logs, const std::string& name,
+                                 const std::shared_ptr<OwnFiles>& files = system_files());
 
 }  // namespace rota::store

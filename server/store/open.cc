@@ -9,6 +9,7 @@
 #include "store/data_directory.h"
 #include "store/kept_logs.h"
 #include "store/log_scan.h"
+#include "store/own_files.h"
 #include "store/rocks_key.h"
 #include "store/rocks_open.h"
 #include "store/rocks_store.h"
@@ -53,7 +54,7 @@ class Opening {
     info->format = record_.format;
     info->created = creating_;
     info->recovered_seq = commit_.seq;
-    info->acked_seq = acked_->value();
+    info->acked_seq = known_acked_;
     info->loss_accepted = loss_accepted_;
     info->torn_log = torn_log_;
     info->gave_up_ballast = space_.gave_up_ballast();
@@ -62,8 +63,8 @@ class Opening {
     }
     Health& health = *database_->health;
     RocksStore::Parts parts{
-        std::move(directory_), std::move(database_), std::move(*acked_), record_, commit_,
-        options_.read_only,    loss_accepted_,       std::move(space_)};
+        std::move(directory_), std::move(database_), std::move(*acked_),       record_, commit_,
+        options_.read_only,    std::move(space_),    options_.witness_interval};
     auto store = std::make_unique<RocksStore>(std::move(parts), executor);
     health.arm();
     return store;
@@ -105,12 +106,16 @@ class Opening {
   }
 
   // A creation that was cut short has acknowledged nothing. Where something was, the file store_id
-  // is what is missing, and nothing may be written over the rest. Files that cannot be read say
-  // nothing here; they are met again.
+  // is what is missing, and nothing may be written over the rest. Damaged files say nothing here;
+  // they are met again.
   std::optional<Failure> refuse_second_creation() const {
     core::CommitSeq seq = 0;
-    auto witness = AckedSeq::open(directory_.file(kWitnessFile), /*create=*/false);
+    auto witness =
+        AckedSeq::open(directory_.file(kWitnessFile), /*create=*/false, directory_.files());
     if (const auto* acked = std::get_if<AckedSeq>(&witness)) seq = acked->value();
+    if (auto* failure = std::get_if<Failure>(&witness)) {
+      if (failure->kind != FailureKind::kDamage) return std::move(*failure);
+    }
     if (seq == 0 && directory_.has_database()) {
       RocksOpenOptions rocks;
       rocks.path = directory_.database_path();
@@ -157,7 +162,8 @@ class Opening {
       database_.reset();
     }
     if (!failure && !options_.read_only) {
-      failure = keep_logs(directory_.path(), {torn.file()}, kTornPrefix + std::string("manifest"));
+      failure = keep_logs(directory_.path(), {torn.file()}, kTornPrefix + std::string("manifest"),
+                          directory_.files());
     }
     if (!failure) {
       rocks.read_only = options_.read_only;
@@ -197,6 +203,8 @@ class Opening {
     std::optional<CommitRecord> payload;
     if (status.ok()) status = database->commit_of(database->state, &state);
     if (status.ok()) status = database->commit_of(database->payload, &payload);
+    // RocksDB gets over a filter that cannot be read; no error of a file is passed over here.
+    if (auto first = database->health->first()) return first;
     if (!status.ok()) return rocks_failure(status, "read the commit records");
     const bool two = !record || record->format >= kFormatOfTwoCommitRecords;
     tables_ = two ? std::min(state, payload) : state;  // absent is the least
@@ -259,9 +267,12 @@ class Opening {
           (torn ? kTornPrefix + std::string("after-") : "loss-after-") + std::to_string(*good);
       auto logs = log_files(*file_system_, rocks.path, first_log);
       if (logs.failure) return std::move(logs.failure);
-      if (auto failure = keep_logs(directory_.path(), logs.paths, name)) return failure;
+      if (auto failure = keep_logs(directory_.path(), logs.paths, name, directory_.files())) {
+        return failure;
+      }
       // Should this process end before the loss is dealt with, the next one is to refuse again.
-      if (!torn && acked_->value() <= *good) {
+      // Also when that is written already, by one that was killed before the sync.
+      if (!torn && acked_->value() <= *good + 1) {
         if (auto failure = acked_->write(*good + 1)) return failure;
       }
     }
@@ -412,7 +423,7 @@ class Opening {
   }
 
   std::optional<Failure> open_witness(bool create) {
-    auto opened = AckedSeq::open(directory_.file(kWitnessFile), create);
+    auto opened = AckedSeq::open(directory_.file(kWitnessFile), create, directory_.files());
     if (auto* failure = std::get_if<Failure>(&opened)) return std::move(*failure);
     acked_.emplace(std::get<AckedSeq>(std::move(opened)));
     return create ? directory_.sync_entries() : std::nullopt;
@@ -429,18 +440,22 @@ class Opening {
                         commit_.seq);
   }
 
-  // The witness is lowered with the first batch, see StoreInfo.
+  // The witness then asks for one batch more than there is: an open refuses as before, by the same
+  // number, up to the moment in which the first batch is committed, and not after it.
   std::optional<Failure> note_loss() {
+    known_acked_ = acked_->value();
     if (!loss_accepted_) return std::nullopt;
     ++record_.incarnation;
     const auto status = database_->put_own({{store_record_key(), encode(record_)}});
     if (!status.ok()) return rocks_failure(status, "store the new incarnation");
-    return std::nullopt;
+    return acked_->lower(commit_.seq + 1);
   }
 
   // From here on nothing of an earlier epoch can be mistaken for ours.
   std::optional<Failure> begin_epoch() {
     if (options_.read_only) return std::nullopt;
+    // Whoever gave store_id its name may have been killed before the sync.
+    if (auto failure = directory_.sync_entries()) return failure;
     ++commit_.epoch;
     const auto status = database_->put_own({{commit_record_key(), encode(commit_)}});
     if (!status.ok()) return rocks_failure(status, "begin epoch " + std::to_string(commit_.epoch));
@@ -460,6 +475,7 @@ class Opening {
   std::optional<CommitRecord> tables_;           // both families hold all up to it
   std::optional<core::CommitSeq> expected_seq_;  // of a log that was not replayed to its end
   bool loss_accepted_ = false;
+  core::CommitSeq known_acked_ = 0;  // by the witness as it was found
   std::string torn_log_;
   std::string manifest_;  // as found
 };
@@ -474,6 +490,7 @@ OpenResult open_store_on(std::shared_ptr<rocksdb::FileSystem> file_system,
   where.path = options.directory;
   where.create = options.create && !options.read_only;
   where.allow_network_file_system = options.allow_network_file_system;
+  if (options.own_files) where.files = options.own_files;
   auto directory = DataDirectory::open(where);
   if (auto* failure = std::get_if<Failure>(&directory)) {
     result.failure = std::move(*failure);

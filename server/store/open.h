@@ -4,6 +4,7 @@
 // never repairs, skips or drops anything by itself.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,6 +15,8 @@
 #include "store/failure.h"
 
 namespace rota::store {
+
+class OwnFiles;
 
 // Memory and log budgets; for the whole store, not for each of its parts.
 struct StoreSizes {
@@ -43,6 +46,10 @@ struct OpenOptions {
   StoreSizes sizes;
   // Free bytes of the file system, for tests; unset: what it says itself.
   std::function<std::optional<std::uint64_t>()> free_bytes;
+  // The system calls of the store's own files, for tests; unset: as they are. See own_files.h.
+  std::shared_ptr<OwnFiles> own_files;
+  // How late the witness of what was acknowledged may be, but for the time of its sync.
+  std::chrono::milliseconds witness_interval{900};
   // What to do at the first failure after the open; see failure.h. The store is poisoned before it
   // is called: nothing is acknowledged any more, whether or not the function returns.
   FatalFn on_fatal;

@@ -51,7 +51,6 @@ RocksStore::RocksStore(Parts parts, core::Executor& executor)
       submitted_(parts.commit.seq),
       committed_(parts.commit.seq),
       write_batch_(new_write_batch()),
-      lower_witness_(parts.lower_witness),
       space_(std::move(parts.space)) {
   if (read_only_) return;
   Witness::Hooks hooks;
@@ -61,7 +60,8 @@ RocksStore::RocksStore(Parts parts, core::Executor& executor)
   hooks.failed = [this](Failure failure) { database_->health->fail(std::move(failure)); };
   // Without ballast a store works as well; the next open says so if it still cannot be made.
   hooks.each_second = [this] { (void)space_.tend_ballast(); };
-  witness_ = std::make_unique<Witness>(std::move(parts.acked), std::move(hooks));
+  witness_ =
+      std::make_unique<Witness>(std::move(parts.acked), parts.witness_interval, std::move(hooks));
 }
 
 RocksStore::~RocksStore() = default;
@@ -93,9 +93,6 @@ void RocksStore::run_commit(const Batch& batch, CommitSeq seq, const CommitFn& d
       commit_bytes_ += batch.bytes();
       ++commits_;
       committed_.store(seq);
-      if (std::exchange(lower_witness_, false)) {
-        if (auto failure = witness_->lower(seq)) health.fail(std::move(*failure));
-      }
       done(seq, Outcome::kCommitted, {});
       return;
     }
@@ -276,7 +273,7 @@ void RocksStore::close() {
   if (database_ == nullptr) return;
   if (witness_) {
     witness_->end();
-    if (!lower_witness_ && !database_->health->failed()) {
+    if (!database_->health->failed()) {
       if (auto failure = witness_->close(committed_.load())) {
         database_->health->fail(std::move(*failure));
       }

@@ -27,8 +27,8 @@ class RocksStore final : public core::ShardStore {
     StoreRecord record;
     CommitRecord commit;  // as stored: the epoch is this open's
     bool read_only = false;
-    bool lower_witness = false;  // batches were given up: the witness knows too much
     SpaceWatch space;
+    std::chrono::milliseconds witness_interval;
   };
   RocksStore(Parts parts, core::Executor& executor);
   ~RocksStore() override;
@@ -73,7 +73,6 @@ class RocksStore final : public core::ShardStore {
   core::CommitSeq submitted_;  // the calling thread's
   std::atomic<core::CommitSeq> committed_;
   rocksdb::WriteBatch write_batch_;  // the executor's, kept for its memory
-  bool lower_witness_;
 
   std::atomic<std::uint64_t> commits_{0};
   std::atomic<std::uint64_t> commit_bytes_{0};

@@ -3,26 +3,19 @@
 
 #include <pthread.h>
 
-#include <chrono>
 #include <utility>
 
 namespace rota::store {
 
-namespace {
-constexpr auto kInterval = std::chrono::milliseconds(900);  // with the sync within the second
-}  // namespace
-
-Witness::Witness(AckedSeq acked, Hooks hooks)
-    : acked_(std::move(acked)), hooks_(std::move(hooks)), thread_([this] { run(); }) {
+Witness::Witness(AckedSeq acked, std::chrono::milliseconds interval, Hooks hooks)
+    : acked_(std::move(acked)),
+      interval_(interval),
+      hooks_(std::move(hooks)),
+      thread_([this] { run(); }) {
   pthread_setname_np(thread_.native_handle(), "rota-witness");
 }
 
 Witness::~Witness() { end(); }
-
-std::optional<Failure> Witness::lower(core::CommitSeq seq) {
-  std::lock_guard lock(mutex_);
-  return acked_.lower(seq);
-}
 
 void Witness::end() {
   if (!thread_.joinable()) return;
@@ -36,14 +29,15 @@ void Witness::end() {
 
 std::optional<Failure> Witness::close(core::CommitSeq seq) {
   end();
+  // Less: batches were given up, and none has followed that settles it.
+  if (seq < acked_.value()) return std::nullopt;
   return acked_.write(seq);
 }
 
 void Witness::run() {
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, kInterval, [this] { return ending_; })) {
+  while (!wake_.wait_for(lock, interval_, [this] { return ending_; })) {
     const core::CommitSeq seq = hooks_.committed();
-    // Less than is written there: batches were given up, and lower() comes with the first new one.
     if (seq > acked_.value()) {
       if (auto failure = acked_.write(seq)) {
         lock.unlock();

@@ -4,6 +4,7 @@
 // committed: on a thread of its own, so that no commit waits for this sync.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -22,24 +23,23 @@ class Witness {
     std::function<void()> each_second{};           // after it was looked at, news or not
   };
   // The hooks are called on the thread, until this is closed or destroyed.
-  Witness(AckedSeq acked, Hooks hooks);
+  Witness(AckedSeq acked, std::chrono::milliseconds interval, Hooks hooks);
   // Ends without writing, as a crash would.
   ~Witness();
   Witness(const Witness&) = delete;
   Witness& operator=(const Witness&) = delete;
 
-  // Writes a number that is lower than the one there, see AckedSeq. Any thread.
-  std::optional<Failure> lower(core::CommitSeq seq);
-
   // Ends the thread. Idempotent.
   void end();
-  // Ends, and writes the last number. Not called after a failure.
+  // Ends, and writes the last number where it is not less than the one there. Not called after a
+  // failure.
   std::optional<Failure> close(core::CommitSeq seq);
 
  private:
   void run();
 
   AckedSeq acked_;  // under the mutex
+  const std::chrono::milliseconds interval_;
   const Hooks hooks_;
   std::mutex mutex_;
   std::condition_variable wake_;

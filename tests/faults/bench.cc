@@ -93,8 +93,10 @@ Verdict Bench::wrong(const std::string& text) const {
   return {Kind::kWrong, all};
 }
 
-Bench::Calls Bench::count_calls() {
-  const Verdict verdict = disk_fault({}, true);
+Bench::Calls Bench::count_calls(const std::string& file) {
+  DiskPlan plan;
+  plan.file = file;
+  const Verdict verdict = disk_fault(plan, true);
   if (verdict.kind != Kind::kNoFault) {
     std::printf("the work fails without a fault: %s\n", verdict.text.c_str());
     return {};
@@ -104,8 +106,8 @@ Bench::Calls Bench::count_calls() {
 
 std::optional<Verdict> Bench::struck(const DiskPlan& plan,
                                      const std::function<int(std::shared_ptr<FaultDisk>)>& body,
-                                     std::optional<int> also_expected) {
-  fs::remove_all(folder_ + "/graveyard");
+                                     std::optional<int> also_expected, bool same_disk) {
+  if (!same_disk) fs::remove_all(folder_ + "/graveyard");
   clear_facts();
   const int code = in_child([&] {
     return body(std::make_shared<FaultDisk>(plan, folder_ + "/graveyard", &facts_->disk));
@@ -139,15 +141,20 @@ Verdict Bench::disk_fault(const DiskPlan& plan, bool exits) {
     options.data = data();
     options.seed = seed_;
     options.sessions = static_cast<int>(drawn(seed_, "sessions", 0, 2, 3));
-    options.batches = static_cast<int>(drawn(seed_, "batches", 0, 30, 50));
+    options.followed = !plan.file.empty();
+    options.batches = static_cast<int>(options.followed ? drawn(seed_, "few batches", 0, 5, 9)
+                                                        : drawn(seed_, "batches", 0, 30, 50));
     options.exits = exits;
-    options.disk = disk.get();
+    options.disk = disk;
     return work(options, disk, facts_);
   });
   if (ended_wrong) return *ended_wrong;
-  for (std::size_t i = 0; i < kOps; ++i) calls_.of[i] = facts_->disk.calls[i];
-  calls_.all = facts_->disk.all_calls;
+  calls_ = calls();
   const bool fired = facts_->disk.fired > 0;
+  const bool refused_call = plan.fault == Fault::kIo || plan.fault == Fault::kNoSpace;
+  if (fired && refused_call && c_str(facts_->failure.data()).find(plan.file) == std::string::npos) {
+    return wrong("the failure does not name " + plan.file);
+  }
   const CommitSeq acked = facts_->acked;
   const CommitSeq submitted = facts_->submitted;
   const Verdict left = check_left(acked, submitted);
@@ -156,9 +163,21 @@ Verdict Bench::disk_fault(const DiskPlan& plan, bool exits) {
   return left;
 }
 
+Bench::Calls Bench::calls() const {
+  Calls calls;
+  for (std::size_t i = 0; i < kOps; ++i) calls.of[i] = facts_->disk.calls[i];
+  calls.all = facts_->disk.all_calls;
+  calls.need_space = facts_->disk.space_calls;
+  return calls;
+}
+
 Verdict Bench::check_left(CommitSeq least, CommitSeq most) {
+  return check_left(seed_, /*consent=*/false, least, most);
+}
+
+Verdict Bench::check_left(const Story& story, bool consent, CommitSeq least, CommitSeq most) {
   clear_facts();
-  const int code = in_child([&] { return recover(data(), seed_, facts_); });
+  const int code = in_child([&] { return recover(data(), story, consent, facts_); });
   if (facts_->wrong[0] != '\0') return wrong(facts_->wrong.data());
   if (code >= kSignalled) {
     return wrong("the open was ended by signal " + std::to_string(code - kSignalled));

@@ -37,6 +37,17 @@ struct Recovery {
   std::uint64_t space_calls = 0;  // of those that need space
 };
 
+// What an open refuses until the operator gives up all that came after `good`; and the calls of the
+// work that gives it up.
+struct Loss {
+  std::string name;  // "cut log"
+  Damage damage;
+  Verdict verdict;
+  core::CommitSeq good = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t space_calls = 0;
+};
+
 // One open of the store whose image is made.
 struct Session {
   int batches = 0;
@@ -55,10 +66,13 @@ class Bench {
   struct Calls {
     std::array<std::uint64_t, kOps> of{};
     std::uint64_t all = 0;
+    std::uint64_t need_space = 0;
   };
-  Calls count_calls();
+  // `file`: of those for it alone, see DiskPlan.
+  Calls count_calls(const std::string& file = {});
 
   // `exits`: the process ends at the failure, as a server does; else it goes on against the store.
+  // A plan for one file strikes a work of few batches, whose witness follows after each of them.
   Verdict disk_fault(const DiskPlan& plan, bool exits);
 
   // One image of each kind stands in the bench's folder. How many sessions there were, how long
@@ -74,6 +88,22 @@ class Bench {
   // file.
   Verdict recovery_fault(const Image& image, const Recovery& undisturbed, const DiskPlan& plan);
 
+  // Calls of a first open.
+  Calls count_creation();
+  // The fault strikes a process that creates a store, `again` the one that goes on with it;
+  // whatever is left must open, and again after a batch. Of a process that was killed the second
+  // one may still lose what was not synced.
+  Verdict creation_fault(const DiskPlan& plan, const DiskPlan& again);
+
+  // The damage, given up without a disturbance.
+  Loss learn_loss(const Image& image, const std::string& name, const Damage& damage);
+  // The fault strikes a process that gives up the loss and works on. Then the store must refuse as
+  // before, with the same number, or be open with the loss behind it; never at that number without
+  // a word.
+  // `again` strikes the one that then gives it up once more, as with a creation; unset: none does.
+  Verdict loss_fault(const Image& image, const Loss& undisturbed, const DiskPlan& plan,
+                     const std::optional<DiskPlan>& again = std::nullopt);
+
   // The checker's own test: a store that lost its newest row behind the checksums.
   Verdict planted_wrong_answer();
 
@@ -86,8 +116,12 @@ class Bench {
   // nothing.
   std::optional<Verdict> struck(const DiskPlan& plan,
                                 const std::function<int(std::shared_ptr<FaultDisk>)>& body,
-                                std::optional<int> also_expected = std::nullopt);
+                                std::optional<int> also_expected = std::nullopt,
+                                bool same_disk = false);
   Verdict check_left(core::CommitSeq least, core::CommitSeq most);
+  Verdict check_left(const Story& story, bool consent, core::CommitSeq least, core::CommitSeq most);
+  int give_up(const Loss& loss, const std::shared_ptr<FaultDisk>& disk);
+  Calls calls() const;
   // One process for each session; false when one of them went wrong.
   bool run_sessions(const std::vector<Session>& sessions, Image* image);
   // What the files of the image say, as far as the verdicts need it.

@@ -5,6 +5,7 @@
 #include <array>
 #include <iterator>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace rota::faults {
@@ -266,25 +267,131 @@ std::vector<Recovery> recoveries(Bench& bench, const Image& image, std::vector<C
   return found;
 }
 
+constexpr std::array kEveryFault{
+    std::pair{Fault::kKilled, "kill"}, std::pair{Fault::kPowerLoss, "power loss"},
+    std::pair{Fault::kIo, "EIO"}, std::pair{Fault::kNoSpace, "ENOSPC"}};
+
+// At the nth call of all kinds.
+DiskPlan any_call(Fault fault, std::uint64_t point, std::uint64_t seed) {
+  DiskPlan plan;
+  plan.fault = fault;
+  plan.nth = point + 1;
+  plan.lasting = (point + seed) % 2 == 0;
+  plan.seed = seed + point;
+  plan.any_op = true;
+  return plan;
+}
+
 // Power loss, kill, and both refusals of the disk, at every call of a recovery.
 void add_recoveries(Bench& bench, std::uint64_t seed, const Image& image,
                     std::vector<Campaign>* all) {
-  const std::array faults{std::pair{Fault::kKilled, "kill"},
-                          std::pair{Fault::kPowerLoss, "power loss"}, std::pair{Fault::kIo, "EIO"},
-                          std::pair{Fault::kNoSpace, "ENOSPC"}};
   for (const Recovery& recovery : recoveries(bench, image, all)) {
-    for (const auto& [fault, name] : faults) {
+    for (const auto& [fault, name] : kEveryFault) {
       const std::uint64_t points = fault == Fault::kNoSpace ? recovery.space_calls : recovery.calls;
       all->push_back({std::string(name) + " in the open of: " + recovery.name,
                       points,
                       [&bench, image, recovery, seed, fault = fault](std::uint64_t point) {
-                        DiskPlan plan;
-                        plan.fault = fault;
-                        plan.nth = point + 1;
-                        plan.lasting = (point + seed) % 2 == 0;
-                        plan.seed = seed + point;
-                        plan.any_op = true;
-                        return bench.recovery_fault(image, recovery, plan);
+                        return bench.recovery_fault(image, recovery, any_call(fault, point, seed));
+                      },
+                      {},
+                      /*open_ended=*/true});
+    }
+  }
+}
+
+// ---- the store's own files ----------------------------------------------------------------------
+
+// Of every other point; at one of `calls`.
+std::optional<DiskPlan> second_fault(std::uint64_t point, std::uint64_t seed, std::uint64_t calls) {
+  if (calls == 0 || drawn(seed, "again", point, 0, 1) == 0) return std::nullopt;
+  const Fault fault = kEveryFault[drawn(seed, "fault", point, 0, kEveryFault.size() - 1)].first;
+  return any_call(fault, drawn(seed, "call", point, 0, calls - 1), seed);
+}
+
+// The open that goes on with the creation is struck as well, now and then.
+void add_creations(Bench& bench, std::uint64_t seed, std::vector<Campaign>* all) {
+  const Bench::Calls calls = bench.count_creation();
+  for (const auto& [fault, name] : kEveryFault) {
+    const std::uint64_t points = fault == Fault::kNoSpace ? calls.need_space : calls.all;
+    all->push_back({std::string(name) + " in a creation",
+                    points,
+                    [&bench, seed, calls, fault = fault](std::uint64_t point) {
+                      DiskPlan again;
+                      if (const auto second = second_fault(point, seed, calls.all)) again = *second;
+                      again.seed = seed + point;
+                      return bench.creation_fault(any_call(fault, point, seed), again);
+                    },
+                    {},
+                    /*open_ended=*/true});
+  }
+}
+
+void add_witness(Bench& bench, std::uint64_t seed, std::vector<Campaign>* all) {
+  static constexpr char kFile[] = "/acked_seq";
+  const Bench::Calls calls = bench.count_calls(kFile);
+  for (const auto& [fault, name] : kEveryFault) {
+    const std::uint64_t points = fault == Fault::kNoSpace ? calls.need_space : calls.all;
+    all->push_back({std::string(name) + " at the witness",
+                    points,
+                    [&bench, seed, fault = fault](std::uint64_t point) {
+                      DiskPlan plan = any_call(fault, point, seed);
+                      plan.file = kFile;
+                      return bench.disk_fault(plan, (point / 2 + seed) % 2 == 0);
+                    },
+                    {},
+                    /*open_ended=*/true});
+  }
+}
+
+// Damages that an open refuses with the number of a loss.
+struct LossLesson {
+  const char* name;
+  std::vector<std::pair<const Image*, Damage>> damages;  // tried up to the first such one
+};
+
+// What only the witness knows to be missing, and damage that whole batches follow, in a store whose
+// witness lags if there is one. Before what a family has in its tables RocksDB gives up nothing.
+std::vector<LossLesson> loss_lessons(const std::deque<Image>& images) {
+  const Image& closed = images.front();
+  const std::uint64_t in_last = (closed.places.back().begin + closed.places.back().end) / 2;
+  LossLesson damaged{"damaged log", {}};
+  for (auto image = images.rbegin(); image != images.rend(); ++image) {
+    for (const BatchPlace& place : image->places) {
+      if (log_name(place.log) != image->last_log() || place.seq == image->submitted) continue;
+      damaged.damages.emplace_back(
+          &*image, Damage{Damage::Kind::kFlip, log_name(place.log), place.begin + 20, 3});
+    }
+  }
+  return {{"cut log", {{&closed, {Damage::Kind::kCut, closed.last_log(), in_last, 0}}}},
+          std::move(damaged)};
+}
+
+void add_losses(Bench& bench, std::uint64_t seed, const std::deque<Image>& images,
+                std::vector<Campaign>* all, std::string* text) {
+  for (const LossLesson& lesson : loss_lessons(images)) {
+    Loss loss;
+    const Image* image = nullptr;
+    for (const auto& [at, damage] : lesson.damages) {
+      if (loss.good != 0) break;
+      image = at;
+      loss = bench.learn_loss(*image, lesson.name, damage);
+    }
+    if (loss.good == 0) {
+      *text += std::string("no image has a loss to be given up: ") + lesson.name + "\n";
+      continue;
+    }
+    Campaign learned{
+        std::string("accepted loss: ") + lesson.name, 1,
+        [&bench, image, loss](std::uint64_t) { return bench.loss_fault(*image, loss, {}); }};
+    learned.learned[0] = loss.verdict;
+    all->push_back(std::move(learned));
+    for (const auto& [fault, what] : kEveryFault) {
+      const std::uint64_t points = fault == Fault::kNoSpace ? loss.space_calls : loss.calls;
+      all->push_back({std::string(what) + " in the accepted loss of: " + lesson.name,
+                      points,
+                      [&bench, image, loss, seed, fault = fault](std::uint64_t point) {
+                        return bench.loss_fault(*image, loss, any_call(fault, point, seed),
+                                                second_fault(point, seed, loss.calls));
                       },
                       {},
                       /*open_ended=*/true});
@@ -306,6 +413,9 @@ Campaigns make_campaigns(Bench& bench, std::uint64_t seed) {
   }
   campaigns.text += torn.text() + '\n';
   add_disk_faults(bench, seed, calls, &campaigns.all);
+  add_creations(bench, seed, &campaigns.all);
+  add_witness(bench, seed, &campaigns.all);
+  add_losses(bench, seed, campaigns.images, &campaigns.all, &campaigns.text);
   add_recoveries(bench, seed, torn, &campaigns.all);
   add_torn(bench, torn, &campaigns.all);
   add_damage(bench, seed, campaigns.images, &campaigns.all);

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iomanip>
 #include <utility>
 
 namespace rota::faults {
@@ -34,6 +36,10 @@ bool needs_space(Op op) {
 // Of a file, or as a directory is named when it is synced.
 std::string folder_of(const std::string& name) {
   return fs::path(name).lexically_normal().parent_path().string();
+}
+
+bool ends_with(const std::string& name, const std::string& end) {
+  return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
 }
 
 bool exists(const std::string& name) {
@@ -150,6 +156,7 @@ FaultDisk::FaultDisk(DiskPlan plan, std::string graveyard, DiskFacts* facts)
       facts_(facts),
       random_(plan.seed * 0x9e3779b97f4a7c15ULL + 1) {
   fs::create_directories(graveyard_);
+  load_unsynced();
 }
 
 std::uint64_t FaultDisk::random() {
@@ -172,6 +179,7 @@ bool FaultDisk::is_hit(Op op, std::uint64_t nth) {
 }
 
 IOStatus FaultDisk::step(Op op, const std::string& file) {
+  if (!plan_.file.empty() && !ends_with(file, plan_.file)) return IOStatus::OK();
   const std::uint64_t nth = ++facts_->calls[static_cast<std::size_t>(op)];
   const std::uint64_t nth_of_all = ++facts_->all_calls;
   if (needs_space(op)) ++facts_->space_calls;
@@ -179,7 +187,10 @@ IOStatus FaultDisk::step(Op op, const std::string& file) {
   if (ends && nth_of_all == plan_.nth) {
     ++facts_->fired;
     std::strncpy(facts_->file.data(), file.c_str(), facts_->file.size() - 1);
-    if (plan_.fault == Fault::kKilled) ::_exit(kKilled);
+    if (plan_.fault == Fault::kKilled) {
+      save_unsynced();
+      ::_exit(kKilled);
+    }
     cut_power_locked();
     ::_exit(kPowerLost);
   }
@@ -361,14 +372,21 @@ IOStatus FaultDisk::CreateDir(const std::string& name, const IOOptions& options,
                               IODebugContext* dbg) {
   std::lock_guard lock(mutex_);
   IOStatus refused = step(Op::kCreate, name);
-  return refused.ok() ? target()->CreateDir(name, options, dbg) : refused;
+  if (!refused.ok()) return refused;
+  IOStatus status = target()->CreateDir(name, options, dbg);
+  if (status.ok()) entries_.push_back({Entry::Kind::kCreated, name, {}, {}});
+  return status;
 }
 
 IOStatus FaultDisk::CreateDirIfMissing(const std::string& name, const IOOptions& options,
                                        IODebugContext* dbg) {
   std::lock_guard lock(mutex_);
   IOStatus refused = step(Op::kCreate, name);
-  return refused.ok() ? target()->CreateDirIfMissing(name, options, dbg) : refused;
+  if (!refused.ok()) return refused;
+  const bool is_new = !exists(name);
+  IOStatus status = target()->CreateDirIfMissing(name, options, dbg);
+  if (status.ok() && is_new) entries_.push_back({Entry::Kind::kCreated, name, {}, {}});
+  return status;
 }
 
 IOStatus FaultDisk::DeleteFile(const std::string& name, const IOOptions&, IODebugContext*) {
@@ -405,9 +423,11 @@ void FaultDisk::cut_power() {
 
 void FaultDisk::undo(const Entry& entry) {
   switch (entry.kind) {
-    case Entry::Kind::kCreated:
-      ::unlink(entry.name.c_str());
+    case Entry::Kind::kCreated: {
+      std::error_code ignored;
+      fs::remove_all(entry.name, ignored);
       break;
+    }
     case Entry::Kind::kRenamed:
       ::rename(entry.to.c_str(), entry.name.c_str());
       if (!entry.saved.empty()) ::rename(entry.saved.c_str(), entry.to.c_str());
@@ -417,6 +437,17 @@ void FaultDisk::undo(const Entry& entry) {
   }
   if (!entry.saved.empty()) ::rename(entry.saved.c_str(), entry.name.c_str());
 }
+
+namespace {
+
+void put(const std::string& name, std::uint64_t offset, const std::string& bytes) {
+  const int fd = ::open(name.c_str(), O_WRONLY | O_CLOEXEC);
+  const auto written = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+  if (written != static_cast<ssize_t>(bytes.size())) ::abort();
+  ::close(fd);
+}
+
+}  // namespace
 
 // Bytes and entries go independently of each other: all, none, or those after some point.
 void FaultDisk::cut_power_locked() {
@@ -438,10 +469,73 @@ void FaultDisk::cut_power_locked() {
       ::truncate(name.c_str(), static_cast<off_t>(file.size)) == 0 || (::abort(), true);
     }
   }
+  for (const auto& [name, file] : patched_) {
+    if (bytes == Loss::kNone || !exists(name)) continue;
+    for (auto it = file.unsynced.rbegin(); it != file.unsynced.rend(); ++it) {
+      put(name, it->offset, it->before);
+      ::truncate(name.c_str(), static_cast<off_t>(it->size_before)) == 0 || (::abort(), true);
+    }
+    if (bytes == Loss::kAll) continue;
+    for (const Patch& patch : file.unsynced) {
+      put(name, patch.offset, patch.after.substr(0, random() % (patch.after.size() + 1)));
+    }
+  }
   std::size_t undone = entries_.size();
   if (entries == Loss::kNone) undone = 0;
   if (entries == Loss::kSome) undone = random() % (entries_.size() + 1);
   for (std::size_t i = 0; i < undone; ++i) undo(entries_[entries_.size() - 1 - i]);
+}
+
+// ---- a process that was killed ----------------------------------------------------------------
+
+void FaultDisk::save_unsynced() const {
+  std::ofstream out(graveyard_ + "/unsynced", std::ios::binary);
+  out << buried_ << ' ' << files_.size() << ' ' << patched_.size() << ' ' << entries_.size();
+  for (const auto& [name, file] : files_) {
+    out << ' ' << std::quoted(name) << ' ' << file.size << ' ' << file.synced;
+  }
+  for (const auto& [name, file] : patched_) {
+    out << ' ' << std::quoted(name) << ' ' << file.unsynced.size();
+    for (const Patch& patch : file.unsynced) {
+      out << ' ' << patch.offset << ' ' << std::quoted(patch.before) << ' '
+          << std::quoted(patch.after) << ' ' << patch.size_before;
+    }
+  }
+  for (const Entry& entry : entries_) {
+    out << ' ' << static_cast<int>(entry.kind) << ' ' << std::quoted(entry.name) << ' '
+        << std::quoted(entry.to) << ' ' << std::quoted(entry.saved);
+  }
+  if (!out.flush()) ::abort();
+}
+
+void FaultDisk::load_unsynced() {
+  std::ifstream in(graveyard_ + "/unsynced", std::ios::binary);
+  if (!in) return;
+  std::size_t files = 0;
+  std::size_t patched = 0;
+  std::size_t entries = 0;
+  in >> buried_ >> files >> patched >> entries;
+  std::string name;
+  for (; files > 0; --files) {
+    in >> std::quoted(name);
+    in >> files_[name].size >> files_[name].synced;
+  }
+  for (; patched > 0; --patched) {
+    std::size_t patches = 0;
+    in >> std::quoted(name) >> patches;
+    for (; patches > 0; --patches) {
+      Patch& patch = patched_[name].unsynced.emplace_back();
+      in >> patch.offset >> std::quoted(patch.before) >> std::quoted(patch.after) >>
+          patch.size_before;
+    }
+  }
+  for (; entries > 0; --entries) {
+    int kind = 0;
+    Entry& entry = entries_.emplace_back();
+    in >> kind >> std::quoted(entry.name) >> std::quoted(entry.to) >> std::quoted(entry.saved);
+    entry.kind = static_cast<Entry::Kind>(kind);
+  }
+  if (!in) ::abort();
 }
 
 }  // namespace rota::faults

@@ -44,6 +44,7 @@ struct DiskPlan {
   bool lasting = false;    // and every later one of that kind; no space: of all that need space
   std::uint64_t seed = 1;  // decides what of the unsynced survives
   bool any_op = false;     // no matter which: nth counts all calls; no space: all that need space
+  std::string file;        // the end of a path: calls for other files are not counted, nor refused
 };
 
 struct DiskFacts {
@@ -61,7 +62,8 @@ inline constexpr int kKilled = 98;
 
 class FaultDisk final : public rocksdb::FileSystemWrapper {
  public:
-  // `graveyard`: a folder on the same file system for what was deleted and could come back.
+  // `graveyard`: a folder on the same file system for what was deleted and could come back. What a
+  // process that was killed had not synced stands there too, and is still to be lost.
   FaultDisk(DiskPlan plan, std::string graveyard, DiskFacts* facts);
   const char* Name() const override { return "rota.fault_disk"; }
 
@@ -88,7 +90,7 @@ class FaultDisk final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus LinkFile(const std::string& from, const std::string& to,
                              const rocksdb::IOOptions& options,
                              rocksdb::IODebugContext* dbg) override;
-  // Refused like any call; a directory that was created stays through a power loss.
+  // A directory that is lost takes along what is in it.
   rocksdb::IOStatus CreateDir(const std::string& name, const rocksdb::IOOptions& options,
                               rocksdb::IODebugContext* dbg) override;
   rocksdb::IOStatus CreateDirIfMissing(const std::string& name, const rocksdb::IOOptions& options,
@@ -107,10 +109,22 @@ class FaultDisk final : public rocksdb::FileSystemWrapper {
   friend class FaultRandom;
   friend class FaultSequential;
   friend class FaultDirectory;
+  friend class FaultFiles;
 
   struct File {
     std::uint64_t size = 0;
     std::uint64_t synced = 0;
+    bool sync_failed = false;
+  };
+  // Bytes written into a file that is not only appended to.
+  struct Patch {
+    std::uint64_t offset = 0;
+    std::string before;  // what they replaced
+    std::string after;
+    std::uint64_t size_before = 0;  // of the file
+  };
+  struct PatchedFile {
+    std::vector<Patch> unsynced;
     bool sync_failed = false;
   };
   // A change of a directory that no sync of that directory has made durable; undone from the last
@@ -126,6 +140,8 @@ class FaultDisk final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus step(Op op, const std::string& file);
   bool is_hit(Op op, std::uint64_t nth);
   void cut_power_locked();
+  void save_unsynced() const;
+  void load_unsynced();
   void undo(const Entry& entry);
   std::string bury(const std::string& name, bool keep_name);
   rocksdb::IOStatus append(const std::string& name, const rocksdb::Slice& data,
@@ -142,6 +158,7 @@ class FaultDisk final : public rocksdb::FileSystemWrapper {
   DiskFacts* const facts_;
   std::mutex mutex_;
   std::map<std::string, File> files_;
+  std::map<std::string, PatchedFile> patched_;
   std::vector<Entry> entries_;
   std::uint64_t buried_ = 0;
   std::uint64_t random_;

@@ -2,6 +2,7 @@
 //
 // What the fault layer itself must be able to do: lose what was not synced and nothing else, count
 // a second sync, and see a wrong answer. The faults themselves are run by rota-store-faults.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 
 #include "conformance/store_files.h"
 #include "faults/campaign.h"
+#include "faults/fault_files.h"
 
 namespace rota::faults {
 namespace {
@@ -182,6 +184,94 @@ TEST_F(FaultDiskTest, TheNthCallFailsOnceOrFromThenOnAndASecondSyncIsCounted) {
   }
 }
 
+// ---- the store's own files ----------------------------------------------------------------------
+
+void write(const std::shared_ptr<store::OwnFiles>& files, const store::OwnFile& file,
+           const std::string& bytes) {
+  ASSERT_EQ(files->pwrite(file.fd(), bytes.data(), bytes.size(), 0),
+            static_cast<ssize_t>(bytes.size()));
+}
+
+// Bytes that replaced others come back, entries and folders go; what was synced stays.
+TEST_F(FaultDiskTest, OfTheStoresOwnFilesAPowerLossTakesOnlyWhatWasNotSynced) {
+  std::set<std::string> contents;
+  std::set<bool> folders;
+  for (const bool killed_before : {false, true}) {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      SCOPED_TRACE("seed " + std::to_string(seed));
+      for (const std::string& folder : {directory_ / "db", directory_ / "graveyard"}) {
+        fs::remove_all(folder);
+        fs::create_directories(folder);
+      }
+      DiskPlan plan;
+      plan.seed = seed;
+      const auto work = [&](const std::shared_ptr<FaultDisk>& faulty) {
+        const auto files = own_files(faulty);
+        const store::OwnFile file(files, path("file"), O_RDWR | O_CREAT, 0600);
+        write(files, file, "first");
+        EXPECT_EQ(files->fdatasync(file.fd()), 0);
+        EXPECT_FALSE(store::sync_directory(files, directory_ / "db"));
+        write(files, file, "again");
+        EXPECT_EQ(files->mkdir(path("folder"), 0700), 0);
+        const store::OwnFile fresh(files, path("folder/fresh"), O_RDWR | O_CREAT, 0600);
+        EXPECT_EQ(files->link(path("file"), path("folder/link")), 0);
+        EXPECT_EQ(files->unlink(path("folder/link")), 0);
+      };
+      if (killed_before) {
+        // Another disk goes on where the process was killed, and loses what that one left.
+        const pid_t pid = ::fork();
+        ASSERT_GE(pid, 0);
+        if (pid == 0) {
+          DiskPlan kill = plan;
+          kill.fault = Fault::kKilled;
+          kill.any_op = true;
+          kill.nth = 1;
+          kill.file = "/the end";
+          facts_.all_calls = 0;
+          const auto faulty = disk(kill);
+          work(faulty);
+          own_files(faulty)->mkdir(path("the end"), 0700);
+          ::_exit(0);
+        }
+        int status = 0;
+        ::waitpid(pid, &status, 0);
+        ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == kKilled);
+        EXPECT_EQ(rota::testing::read_file(path("file")), "again") << "the kernel has it";
+        disk(plan)->cut_power();
+      } else {
+        const auto faulty = disk(plan);
+        work(faulty);
+        faulty->cut_power();
+      }
+      const std::string left = rota::testing::read_file(path("file"));
+      ASSERT_EQ(left.size(), 5U);
+      contents.insert(left);
+      folders.insert(fs::exists(path("folder")));
+      EXPECT_FALSE(fs::exists(path("the end")));
+    }
+  }
+  EXPECT_TRUE(contents.count("first") == 1 && contents.count("again") == 1);
+  EXPECT_GT(contents.size(), 2U) << "a write may be torn";
+  EXPECT_EQ(folders.size(), 2U);
+}
+
+TEST_F(FaultDiskTest, OfTheStoresOwnFilesOneIsStruckAndASecondSyncIsCounted) {
+  DiskPlan plan{Fault::kIo, Op::kSync, 2, false, 1, false, "/one"};
+  const auto files = own_files(disk(plan));
+  const store::OwnFile one(files, path("one"), O_RDWR | O_CREAT, 0600);
+  const store::OwnFile two(files, path("two"), O_RDWR | O_CREAT, 0600);
+  EXPECT_EQ(files->fdatasync(one.fd()), 0);
+  EXPECT_EQ(files->fdatasync(two.fd()), 0);
+  EXPECT_EQ(files->fsync(two.fd()), 0);
+  EXPECT_EQ(files->fdatasync(one.fd()), -1);
+  EXPECT_EQ(errno, EIO);
+  EXPECT_EQ(facts_.second_syncs, 0U);
+  EXPECT_EQ(files->fdatasync(one.fd()), 0) << "the kernel has forgotten the failure";
+  EXPECT_EQ(facts_.second_syncs, 1U);
+  EXPECT_THAT(facts_.file.data(), HasSubstr("/one"));
+  EXPECT_EQ(facts_.fired, 1U);
+}
+
 TEST(SpreadTest, VisitsEveryPointOnce) {
   for (const std::uint64_t points : {1U, 2U, 3U, 10U, 477U, 4000U}) {
     std::set<std::uint64_t> seen;
@@ -343,6 +433,50 @@ TEST(CheckerTest, ARecoveryThatComesToAnotherEndAfterAFaultIsSeen) {
   const Verdict verdict = bench.recovery_fault(image, recovery, plan);
   EXPECT_EQ(verdict.kind, Verdict::Kind::kWrong);
   EXPECT_THAT(verdict.text, HasSubstr("opened, although it is refused"));
+}
+
+TEST(CheckerTest, ALossThatComesBackByAnotherNumberIsSeen) {
+  const TempDirectory directory;
+  Bench bench(directory / "bench", 7);
+  const Image image = bench.make_image(ImageKind::kClosed);
+  const BatchPlace last = image.places.back();
+  Loss loss =
+      bench.learn_loss(image, "cut log", {Damage::Kind::kCut, image.last_log(), last.begin + 1, 0});
+  ASSERT_EQ(loss.verdict.kind, Verdict::Kind::kRecovered) << loss.verdict.text;
+  ASSERT_EQ(loss.good, image.acked - 1);
+  ASSERT_GT(loss.calls, 20U);
+  DiskPlan plan;
+  plan.fault = Fault::kKilled;
+  plan.any_op = true;
+  plan.nth = 1;
+  EXPECT_EQ(bench.loss_fault(image, loss, plan).kind, Verdict::Kind::kRefused);
+  plan.nth = loss.calls;  // the end of a close
+  EXPECT_EQ(bench.loss_fault(image, loss, plan).kind, Verdict::Kind::kRecovered);
+  plan.nth = 1;
+  loss.good -= 1;  // as if another number had been named
+  const Verdict verdict = bench.loss_fault(image, loss, plan);
+  EXPECT_EQ(verdict.kind, Verdict::Kind::kWrong);
+  EXPECT_THAT(verdict.text, HasSubstr("not with the number " + std::to_string(loss.good)));
+}
+
+TEST(CheckerTest, ACreationThatIsCutShortAtItsEndsIsFinished) {
+  const TempDirectory directory;
+  Bench bench(directory / "bench", 7);
+  const Bench::Calls calls = bench.count_creation();
+  ASSERT_GT(calls.all, 40U);
+  DiskPlan plan;
+  plan.any_op = true;
+  for (const Fault fault : {Fault::kKilled, Fault::kPowerLoss, Fault::kIo}) {
+    plan.fault = fault;
+    for (plan.nth = calls.all - 12; plan.nth <= calls.all; ++plan.nth) {
+      DiskPlan again;  // loses its power when the creation is finished
+      again.seed = plan.seed = plan.nth;
+      const Verdict verdict = bench.creation_fault(plan, again);
+      EXPECT_EQ(verdict.kind, Verdict::Kind::kRecovered) << plan.nth << ": " << verdict.text;
+    }
+  }
+  plan.nth = calls.all * 2;
+  EXPECT_EQ(bench.creation_fault(plan, {}).kind, Verdict::Kind::kNoFault);
 }
 
 TEST(CheckerTest, WithoutAFaultTheWorkMeetsNoneAndFlushesAndCompactsAndReads) {

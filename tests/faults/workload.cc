@@ -13,9 +13,13 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "faults/fault_files.h"
+#include "store/acked_seq.h"
 #include "store/rocks_open.h"
 
 namespace rota::faults {
@@ -174,6 +178,7 @@ class Worker {
       : options_(options),
         file_system_(std::move(file_system)),
         facts_(facts),
+        story_(options.seed, options.loses ? options.after : UINT64_MAX),
         seq_(options.after) {}
 
   int run() {
@@ -186,6 +191,7 @@ class Worker {
       check_recovered(opened.info.recovered_seq);
       for (int i = 0; i < options_.batches && !failed_; ++i) {
         commit(*opened.store);
+        if (options_.followed) await_witness();
         if (i % 10 == 9 && !failed_) check(*opened.store);
       }
       if (failed_) return go_on_against(std::move(opened.store));
@@ -202,6 +208,9 @@ class Worker {
     store::OpenOptions options;
     options.directory = options_.data;
     options.sizes = small_sizes(options_.seed);
+    if (options_.disk != nullptr) options.own_files = own_files(options_.disk);
+    if (options_.followed) options.witness_interval = std::chrono::milliseconds(1);
+    if (options_.loses) options.accept_loss_after = options_.after;
     options.on_fatal = [this](const store::Failure& failure) {
       facts_->say_failure(failure.describe());
       code_ = failure.exit_code();
@@ -224,7 +233,7 @@ class Worker {
     const bool begun_failed = failed_;
     const CommitSeq seq = ++seq_;
     auto batch = std::make_shared<Batch>();
-    fill(options_.seed, seq, batch.get());
+    fill(story_, seq, batch.get());
     if (!begun_failed) facts_->submitted = seq;
     const LogEnd before = newest_log(options_.data);
     store.commit(batch, seq, [&](CommitSeq, Outcome outcome, const std::string&) {
@@ -239,6 +248,15 @@ class Worker {
     if (options_.settles) settle();
   }
 
+  // The child's alarm ends a wait that has none.
+  void await_witness() const {
+    const CommitSeq acked = facts_->acked;
+    for (CommitSeq seen = 0; seen < acked && !failed_; std::this_thread::yield()) {
+      const auto witness = store::AckedSeq::open(options_.data + "/acked_seq", /*create=*/false);
+      if (const auto* file = std::get_if<store::AckedSeq>(&witness)) seen = file->value();
+    }
+  }
+
   void note_place(CommitSeq seq, const LogEnd& before) {
     if (facts_->place_count == kPlacesMax) return;
     const LogEnd after = newest_log(options_.data);
@@ -247,7 +265,8 @@ class Worker {
   }
 
   void check_recovered(CommitSeq found) {
-    if (found != seq_) {
+    // Of a loss that is given up once more a part may have been settled.
+    if (options_.loses ? found < seq_ : found != seq_) {
       facts_->say_wrong("reopened at batch " + std::to_string(found) + ", left at " +
                         std::to_string(seq_));
     }
@@ -255,7 +274,7 @@ class Worker {
   }
 
   void check(const core::ShardStore& store) {
-    const Rows expected = rows_after(options_.seed, seq_);
+    const Rows expected = rows_after(story_, seq_);
     Found found;
     if (read_all(store, expected, &found)) return;  // the store has failed, and says so itself
     if (failed_) return;
@@ -289,6 +308,7 @@ class Worker {
   const std::shared_ptr<rocksdb::FileSystem> file_system_;
   WorkFacts* const facts_;
   core::InlineExecutor executor_;
+  const Story story_;
   CommitSeq seq_;
   std::atomic<bool> failed_{false};
   std::atomic<int> code_{0};
@@ -308,19 +328,22 @@ std::uint64_t drawn(std::uint64_t seed, std::string_view purpose, std::uint64_t 
   return least + (x ^ (x >> 31U)) % (most - least + 1);
 }
 
-void fill(std::uint64_t seed, CommitSeq seq, Batch* batch) {
+void fill(const Story& story, CommitSeq seq, Batch* batch) {
+  // Only what they hold differs, not which rows there are.
+  const std::uint64_t seed = story.seed;
+  const std::uint64_t content = seq > story.lost_after ? ~seed : seed;
   const auto jobs_of = [&](CommitSeq n) { return drawn(seed, "jobs of a batch", n, 2, 5); };
   const std::uint64_t payload_every = drawn(seed, "payload every", 0, 2, 5);
   batch->put(Keyspace::kMeta, "newest", text_of(seq));
   for (std::uint64_t k = 0; k < jobs_of(seq); ++k) {
     batch->put(Keyspace::kJob, text_of(seq) + "/" + std::to_string(k),
-               noise(seed, seq * 8 + k, drawn(seed, "job", seq * 8 + k, 200, 1'500)));
+               noise(content, seq * 8 + k, drawn(seed, "job", seq * 8 + k, 200, 1'500)));
   }
   if (seq % payload_every == 0) {
     // Some are larger than a block of a log.
     const std::uint64_t most = drawn(seed, "large payload", seq, 0, 9) == 0 ? 40'000 : 7'000;
     batch->put(Keyspace::kPayload, text_of(seq),
-               noise(seed, seq * 8 + 7, drawn(seed, "payload", seq, 1'500, most)));
+               noise(content, seq * 8 + 7, drawn(seed, "payload", seq, 1'500, most)));
   }
   const CommitSeq lives = drawn(seed, "lives", 0, 5, 15);  // batches that a job stays
   if (seq <= lives) return;
@@ -331,11 +354,11 @@ void fill(std::uint64_t seed, CommitSeq seq, Batch* batch) {
   if (ended % (2 * payload_every) == 0) batch->del(Keyspace::kPayload, text_of(ended));
 }
 
-Rows rows_after(std::uint64_t seed, CommitSeq seq) {
+Rows rows_after(const Story& story, CommitSeq seq) {
   Rows rows;
   for (CommitSeq n = 1; n <= seq; ++n) {
     Batch batch;
-    fill(seed, n, &batch);
+    fill(story, n, &batch);
     for (const auto& [key, change] : batch.changes()) {
       if (change) {
         rows[{key.first, key.second}] = *change;
@@ -369,6 +392,7 @@ int reopen(const std::string& data, std::uint64_t seed, const std::shared_ptr<Fa
   store::OpenOptions options;
   options.directory = data;
   options.sizes = small_sizes(seed);
+  options.own_files = own_files(disk);
   options.on_fatal = [&](const store::Failure& failure) {
     facts->say_failure(failure.describe());
     disk->cut_power();
@@ -381,11 +405,12 @@ int reopen(const std::string& data, std::uint64_t seed, const std::shared_ptr<Fa
   ::_exit(opened.failure->exit_code());
 }
 
-int recover(const std::string& data, std::uint64_t seed, WorkFacts* facts) {
+int recover(const std::string& data, const Story& story, bool consent, WorkFacts* facts) {
   core::InlineExecutor executor;
   store::OpenOptions options;
   options.directory = data;
-  options.sizes = small_sizes(seed);
+  options.sizes = small_sizes(story.seed);
+  if (consent) options.accept_loss_after = story.lost_after;
   int code = 0;
   options.on_fatal = [&](const store::Failure& failure) {
     facts->say_failure(failure.describe());
@@ -399,7 +424,7 @@ int recover(const std::string& data, std::uint64_t seed, WorkFacts* facts) {
   const CommitSeq seq = opened.info.recovered_seq;
   facts->recovered = seq;
   facts->opened = true;
-  const Rows expected = rows_after(seed, seq);
+  const Rows expected = rows_after(story, seq);
   Found found;
   const auto detail = read_all(*opened.store, expected, &found);
   if (detail) {
@@ -411,7 +436,7 @@ int recover(const std::string& data, std::uint64_t seed, WorkFacts* facts) {
     return 0;
   }
   auto batch = std::make_shared<Batch>();
-  fill(seed, seq + 1, batch.get());
+  fill(story, seq + 1, batch.get());
   Outcome outcome = Outcome::kUnknown;
   opened.store->commit(batch, seq + 1,
                        [&](CommitSeq, Outcome result, const std::string&) { outcome = result; });

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,10 +56,20 @@ using Rows = std::map<Key, std::string>;
 std::uint64_t drawn(std::uint64_t seed, std::string_view purpose, std::uint64_t n,
                     std::uint64_t least, std::uint64_t most);
 
+// What the batches hold.
+struct Story {
+  std::uint64_t seed = 1;
+  // Batches after this one were lost, and others took their numbers.
+  core::CommitSeq lost_after = UINT64_MAX;
+
+  Story(std::uint64_t from) : seed(from) {}  // NOLINT: a seed alone is a story
+  Story(std::uint64_t from, core::CommitSeq lost) : seed(from), lost_after(lost) {}
+};
+
 // The seed decides how many rows there are, how large, how often a payload, and how long they stay.
-void fill(std::uint64_t seed, core::CommitSeq seq, core::Batch* batch);
+void fill(const Story& story, core::CommitSeq seq, core::Batch* batch);
 // Every row after the batches 1 to `seq`.
-Rows rows_after(std::uint64_t seed, core::CommitSeq seq);
+Rows rows_after(const Story& story, core::CommitSeq seq);
 
 // Small buffers, so that the workload meets flushes and compactions; the seed decides when.
 store::StoreSizes small_sizes(std::uint64_t seed);
@@ -67,12 +78,15 @@ struct WorkOptions {
   std::string data;
   std::uint64_t seed = 1;
   core::CommitSeq after = 0;  // the batches that are there
+  bool loses = false;         // what comes after these is given up, with the operator's consent
   int sessions = 1;           // opens
   int batches = 40;           // of a session
   bool settles = false;    // RocksDB's own work ends after each batch: the seed decides the files
   bool close_last = true;  // else the process just ends after its last batch
   bool exits = true;       // at a failure, as the server does; else it goes on against the store
-  FaultDisk* disk = nullptr;  // loses its power at the end, when there was a fault
+  bool followed = false;   // the witness is up to date after each batch
+  // Under the store's own files; loses its power at the end, when there was a fault.
+  std::shared_ptr<FaultDisk> disk;
 };
 
 // In a process of its own: opens, commits, reads back and checks, closes, and again. Returns the
@@ -87,7 +101,8 @@ int reopen(const std::string& data, std::uint64_t seed, const std::shared_ptr<Fa
 
 // In a process of its own: opens what a fault has left, on a disk without faults, compares every
 // row with what must be there after the batches that were recovered, and commits once more. Returns
-// 0 with the number in the facts, or the exit code of the failure, with its sentence.
-int recover(const std::string& data, std::uint64_t seed, WorkFacts* facts);
+// 0 with the number in the facts, or the exit code of the failure, with its sentence. `consent`: to
+// give up what is lost after the story's number.
+int recover(const std::string& data, const Story& story, bool consent, WorkFacts* facts);
 
 }  // namespace rota::faults
