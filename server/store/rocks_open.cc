@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/rocks_open.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -93,6 +97,37 @@ std::optional<Failure> check_current(const std::string& path) {
                      (manifest.empty() ? "" : ": " + manifest + " is missing")};
 }
 
+// A table that lacks its end, whose last bytes are a number that RocksDB gives it; empty when none
+// does. RocksDB names the list of files for some of them.
+std::string cut_off_table(rocksdb::FileSystem& files, const std::string& path) {
+  constexpr std::uint64_t kMagic = 0x88e241b785f4cff7;
+  std::vector<std::string> names;
+  if (!files.GetChildren(path, rocksdb::IOOptions(), &names, nullptr).ok()) return {};
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    if (!name.ends_with(".sst")) continue;
+    const std::string file = path + "/" + name;
+    std::uint64_t size = 0;
+    std::uint64_t magic = 0;
+    std::unique_ptr<rocksdb::FSRandomAccessFile> in;
+    rocksdb::Slice end;
+    char bytes[sizeof magic];
+    if (!files.GetFileSize(file, rocksdb::IOOptions(), &size, nullptr).ok()) continue;
+    if (size < sizeof magic) return file;
+    if (!files.NewRandomAccessFile(file, rocksdb::FileOptions(), &in, nullptr).ok() ||
+        !in->Read(size - sizeof magic, sizeof magic, rocksdb::IOOptions(), &end, bytes, nullptr)
+             .ok() ||
+        end.size() != sizeof magic) {
+      continue;
+    }
+    for (std::size_t i = 0; i < sizeof magic; ++i) {
+      magic |= static_cast<std::uint64_t>(static_cast<unsigned char>(end[i])) << (8 * i);
+    }
+    if (magic != kMagic) return file;
+  }
+  return {};
+}
+
 void explain_damage(rocksdb::FileSystem& files, const std::string& path, const DamageLogger& log,
                     const LogReplay& replay, Failure* failure) {
   if (failure->kind != FailureKind::kDamage) return;
@@ -110,6 +145,9 @@ void explain_damage(rocksdb::FileSystem& files, const std::string& path, const D
   } else {
     // The fault may be that this one lacks its end, which RocksDB takes for a crash.
     failure->text.append("; its files are listed in ").append(current_manifest(path));
+    const bool named = failure->text.find(".sst") != std::string::npos;
+    const std::string table = named ? std::string() : cut_off_table(files, path);
+    if (!table.empty()) failure->text.append("; the table ").append(table).append(" lacks its end");
   }
   const std::string warning = log.damage();
   if (!warning.empty()) failure->text.append(" (").append(warning).append(")");

@@ -181,8 +181,14 @@ TEST_F(RocksDamageTest, ATruncatedTableRefuses) {
   EXPECT_EQ(rows(), 400U);
   const auto tables = files_ending(data_ + "/db", ".sst");
   ASSERT_FALSE(tables.empty());
-  truncate_file(tables.front(), file_size(tables.front()) / 2);
-  expect_damage(refused(), fs::path(tables.front()).filename().string());
+  const std::string bytes = read_file(tables.front());
+  // Two bytes less, and RocksDB speaks of a version of the list of files.
+  for (const std::size_t left : {bytes.size() / 2, bytes.size() - 2, std::size_t{3}}) {
+    truncate_file(tables.front(), left);
+    expect_damage(refused(), fs::path(tables.front()).filename().string());
+    write_file(tables.front(), bytes);
+  }
+  EXPECT_EQ(rows(), 400U);
 }
 
 TEST_F(RocksDamageTest, AMissingTableRefuses) {
