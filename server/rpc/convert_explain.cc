@@ -76,7 +76,8 @@ std::string nobody_text(const ExplainReply& reply) {
 std::string line_text(const ExplainReply& reply) {
   if (!reply.ahead) return "others come first in queue '" + reply.queue + "'";
   if (*reply.ahead == 0) return "it is the next of queue '" + reply.queue + "'";
-  return std::to_string(*reply.ahead) + " others come first in queue '" + reply.queue + "'";
+  return (*reply.ahead == 1 ? "one other comes" : std::to_string(*reply.ahead) + " others come") +
+         " first in queue '" + reply.queue + "'";
 }
 
 std::string sentence(const ExplainReply& reply, WhyReason reason) {
