@@ -73,7 +73,7 @@ SchedulerReply SchedulerBook::answer(const Entry& entry, std::uint32_t next_coun
   SchedulerReply r;
   r.scheduler = entry.scheduler;
   r.state = entry.state;
-  if (entry.schedule && next_count > 0) {
+  if (entry.schedule && next_count > 0 && !entry.scheduler.paused) {
     r.next_ms = entry.schedule->next_times(engine_.now_.wall_ms, static_cast<int>(next_count));
   }
   return r;

@@ -203,7 +203,7 @@ TEST(Declare, IsRepeatedByRequestIdAfterACrash) {
 TEST(PauseScheduler, TicksAreMissedWithTheReason) {
   EngineHarness h;
   h.queue("q");
-  declare(h, allow("s", 1'000));
+  EXPECT_FALSE(declare(h, allow("s", 1'000)).next_ms.empty());
   h.advance(2'000);
   const auto paused = h.expect<core::SchedulerReply>(core::PauseScheduler{"s", "month end"});
   EXPECT_TRUE(paused.scheduler.paused);
@@ -211,6 +211,7 @@ TEST(PauseScheduler, TicksAreMissedWithTheReason) {
   const auto again = h.expect<core::SchedulerReply>(core::PauseScheduler{"s", ""});
   EXPECT_EQ(again.scheduler.pause_note, "month end") << "a pause without a note says nothing new";
   EXPECT_EQ(again.scheduler.version, paused.scheduler.version);
+  EXPECT_TRUE(declare(h, allow("s", 1'000)).next_ms.empty()) << "none of them would run";
   h.advance(5'000);
   EXPECT_EQ(fired(h, "s").size(), 2U);
   h.expect<core::SchedulerReply>(core::ResumeScheduler{"s"});
