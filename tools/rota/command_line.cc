@@ -66,7 +66,9 @@ void add_globals(CLI::App& app, GlobalOptions& globals) {
   app.add_option("--namespace", globals.name_space, "Namespace (default: default)")->group(group);
   app.add_option("-o,--output", globals.output, "table (default), json, jsonl or name")
       ->group(group);
-  app.add_option("--timeout", globals.timeout, "Limit of one call, all its repeats included (default 10s)")->group(group);
+  app.add_option("--timeout", globals.timeout,
+                 "Limit of one call, all its repeats included (default 10s)")
+      ->group(group);
   app.add_option("--wait-for-server", globals.wait_for_server,
                  "Wait so long for a server that is away (default: not at all)")
       ->group(group);

@@ -53,10 +53,10 @@ class FakeServer {
   bool wait_until(const std::function<bool()>& done);
 
   // --- for tests; the members are read within wait_until() or while nothing is in flight ---
-  std::vector<v1::EnqueueJobRequest> enqueues;    // each call, repeats too
-  std::vector<v1::BulkEnqueueJobsRequest> bulks;  // each call, repeats too
+  std::vector<v1::EnqueueJobRequest> enqueues;            // each call, repeats too
+  std::vector<v1::BulkEnqueueJobsRequest> bulks;          // each call, repeats too
   std::vector<std::chrono::milliseconds> bulk_time_left;  // of each of them, until its deadline
-  std::vector<v1::JobSpec> accepted;              // each job once, in the order of acceptance
+  std::vector<v1::JobSpec> accepted;  // each job once, in the order of acceptance
   int bulks_at_once = 0, most_bulks_at_once = 0;
   std::set<std::string> bad_kinds;  // refused as an item of a bulk
   // Job ids of cancels, each call; none is answered before this many came. An id that begins with
