@@ -97,33 +97,34 @@ std::optional<Failure> check_current(const std::string& path) {
                      (manifest.empty() ? "" : ": " + manifest + " is missing")};
 }
 
-// A table that lacks its end, whose last bytes are a number that RocksDB gives it; empty when none
-// does. RocksDB names the list of files for some of them.
-std::string cut_off_table(rocksdb::FileSystem& files, const std::string& path) {
+// A table that lacks its end, whose last bytes are a number that RocksDB gives it, as the offset at
+// which it ends. RocksDB names the list of files for some of them.
+LogPlace cut_off_table(rocksdb::FileSystem& files, const std::string& path) {
   constexpr std::uint64_t kMagic = 0x88e241b785f4cff7;
+  const rocksdb::IOOptions options;
   std::vector<std::string> names;
-  if (!files.GetChildren(path, rocksdb::IOOptions(), &names, nullptr).ok()) return {};
+  auto status = files.GetChildren(path, options, &names, nullptr);
+  if (!status.ok()) return {{}, rocks_failure(status, "list " + path)};
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
     if (!name.ends_with(".sst")) continue;
     const std::string file = path + "/" + name;
     std::uint64_t size = 0;
     std::uint64_t magic = 0;
-    std::unique_ptr<rocksdb::FSRandomAccessFile> in;
-    rocksdb::Slice end;
     char bytes[sizeof magic];
-    if (!files.GetFileSize(file, rocksdb::IOOptions(), &size, nullptr).ok()) continue;
-    if (size < sizeof magic) return file;
-    if (!files.NewRandomAccessFile(file, rocksdb::FileOptions(), &in, nullptr).ok() ||
-        !in->Read(size - sizeof magic, sizeof magic, rocksdb::IOOptions(), &end, bytes, nullptr)
-             .ok() ||
-        end.size() != sizeof magic) {
-      continue;
+    rocksdb::Slice end;
+    std::unique_ptr<rocksdb::FSRandomAccessFile> in;
+    status = files.GetFileSize(file, options, &size, nullptr);
+    if (status.ok() && size < sizeof magic) return {LogDamage{file, size}, {}};
+    if (status.ok()) status = files.NewRandomAccessFile(file, {}, &in, nullptr);
+    if (status.ok()) {
+      status = in->Read(size - sizeof magic, sizeof magic, options, &end, bytes, nullptr);
     }
-    for (std::size_t i = 0; i < sizeof magic; ++i) {
+    if (!status.ok()) return {{}, rocks_failure(status, "read " + file)};
+    for (std::size_t i = 0; i < end.size(); ++i) {
       magic |= static_cast<std::uint64_t>(static_cast<unsigned char>(end[i])) << (8 * i);
     }
-    if (magic != kMagic) return file;
+    if (magic != kMagic) return {LogDamage{file, size}, {}};
   }
   return {};
 }
@@ -145,9 +146,16 @@ void explain_damage(rocksdb::FileSystem& files, const std::string& path, const D
   } else {
     // The fault may be that this one lacks its end, which RocksDB takes for a crash.
     failure->text.append("; its files are listed in ").append(current_manifest(path));
-    const bool named = failure->text.find(".sst") != std::string::npos;
-    const std::string table = named ? std::string() : cut_off_table(files, path);
-    if (!table.empty()) failure->text.append("; the table ").append(table).append(" lacks its end");
+    if (failure->text.find(".sst") == std::string::npos) {
+      auto table = cut_off_table(files, path);
+      if (table.unreadable) {
+        *failure = std::move(*table.unreadable);
+        return;
+      }
+      if (table.damage) {
+        failure->text.append("; the table ").append(table.damage->file).append(" lacks its end");
+      }
+    }
   }
   const std::string warning = log.damage();
   if (!warning.empty()) failure->text.append(" (").append(warning).append(")");
