@@ -11,6 +11,12 @@
 
 namespace rota::store {
 
+namespace {
+
+constexpr char kUnfinished[] = ".new";
+
+}  // namespace
+
 Ballast::Ballast(const std::string& data_directory, std::uint64_t bytes)
     : directory_(data_directory), path_(data_directory + "/ballast"), bytes_(bytes) {
   struct stat status {};
@@ -22,7 +28,7 @@ Ballast::Ballast(const std::string& data_directory, std::uint64_t bytes)
 std::optional<Failure> Ballast::make() {
   if (complete() || bytes_ == 0) return std::nullopt;
   // Under another name first: an empty file would say that ballast was given up.
-  const std::string fresh = path_ + ".new";
+  const std::string fresh = path_ + kUnfinished;
   const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return system_failure(errno, "create " + fresh);
   int error = 0;
@@ -47,6 +53,8 @@ std::optional<Failure> Ballast::give_up() {
   if (error != 0) return system_failure(error, "empty " + path_);
   return std::nullopt;
 }
+
+void Ballast::drop_unfinished() { ::unlink((path_ + kUnfinished).c_str()); }
 
 std::optional<Failure> Ballast::remove() {
   if (!there_) return std::nullopt;

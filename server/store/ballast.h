@@ -32,6 +32,8 @@ class Ballast {
   std::optional<Failure> make();
   // Frees the room, durable when it returns nothing.
   std::optional<Failure> give_up();
+  // Frees what a make() that was cut short may have left, which nobody would give up.
+  void drop_unfinished();
   // Removes the file, if there is one.
   std::optional<Failure> remove();
 

@@ -42,6 +42,7 @@ SpaceWatch::SpaceWatch(SpaceWatch&& other) noexcept
       draining_(other.draining_.load()) {}
 
 std::optional<Failure> SpaceWatch::make_room(const std::string& directory) {
+  ballast_.drop_unfinished();
   auto now = free();
   if (!now) return std::nullopt;
   if (*now < sizes_.no_space_bytes && ballast_.held_bytes() != 0) {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "conformance/store_box.h"
 #include "conformance/store_files.h"
@@ -64,9 +65,14 @@ TEST_F(SpaceWatchTest, TheBallastTakesItsRoomAndGoesWithItsOption) {
   EXPECT_EQ(static_cast<std::uint64_t>(status.st_size), 16 * kMiB);
   EXPECT_GE(static_cast<std::uint64_t>(status.st_blocks) * 512, 16 * kMiB)
       << "a hole holds nothing";
+  // What a process that was killed while it reserved the room has left.
+  std::ofstream(ballast() + ".new") << "room";
   options_.sizes.ballast_bytes = 4 * kMiB;
   open();
   EXPECT_EQ(fs::file_size(ballast()), 4 * kMiB);
+  std::ofstream(ballast() + ".new") << "room";
+  open();
+  EXPECT_FALSE(fs::exists(ballast() + ".new")) << "nobody would ever give it up";
   options_.sizes.ballast_bytes = 0;
   open();
   EXPECT_FALSE(fs::exists(ballast()));
